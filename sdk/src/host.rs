@@ -1,0 +1,74 @@
+//! What the host does for a provider: ports, so that tests can stand in for it.
+
+use crate::{Error, X509, egress};
+use std::time::SystemTime;
+
+/// Sends HTTP requests under the operator's grant.
+pub trait Egress {
+    /// Sends one request and waits for the whole answer, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// No answer came: see [`egress::ErrorCode`]. `?` turns it into the [`Error`] it means.
+    fn send(&self, request: egress::Request) -> Result<egress::Response, egress::Error>;
+}
+
+/// Tells the time.
+pub trait Clock {
+    /// The wall clock.
+    fn now(&self) -> SystemTime;
+}
+
+/// Signs with keys that stay in the host.
+pub trait Signer {
+    /// Signs claims, a JSON object, as a compact JWS.
+    ///
+    /// # Errors
+    ///
+    /// The host refuses claims that are not those of the request's object.
+    fn sign_jwt(&self, claims: &str) -> Result<String, Error>;
+
+    /// Issues a certificate with this SPIFFE ID for a fresh key.
+    ///
+    /// # Errors
+    ///
+    /// The host refuses an ID that is not that of the request's object.
+    fn issue_x509(&self, spiffe_id: &str, expires_at: SystemTime) -> Result<X509, Error>;
+}
+
+/// The environment of the process, as granted; empty for all but ambient calls.
+pub trait Environment {
+    /// An environment variable.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    ///
+    /// It is not granted, not there, or not readable.
+    fn file(&self, path: &str) -> std::io::Result<Vec<u8>>;
+}
+
+/// How important a line of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// For who debugs the provider.
+    Debug,
+    /// For the operator, in good times.
+    Info,
+    /// Something is odd but works.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+/// Takes lines for the operator.
+pub trait Log {
+    /// Writes one line. Never a secret.
+    fn log(&self, level: Level, message: &str);
+}
+
+/// All that a host does.
+pub trait Host: Egress + Clock + Signer + Environment + Log {}
+
+impl<T: Egress + Clock + Signer + Environment + Log> Host for T {}

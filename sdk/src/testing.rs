@@ -1,0 +1,282 @@
+//! Stands in for the host in a provider's tests, without wasm.
+
+use crate::{
+    Clock, Credential, Egress, Environment, Error, Exchange, Facts, Level, Log, Provider, Request,
+    ServiceAccount, Signer, Source, Subject, X509, egress,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, SystemTime};
+
+/// The time at which a scripted host stands: 2026-01-01T00:00:00Z.
+pub const NOW: Duration = Duration::from_secs(1_767_225_600);
+
+/// The request that is expected, where the test fixes it beforehand, and its answer.
+type Step = (
+    Option<egress::Request>,
+    Result<egress::Response, egress::Error>,
+);
+
+/// A host that expects a fixed list of requests, in order, and answers each as told; one more is
+/// refused as not granted, and one that differs fails the test. Its clock stands still, its environment is what the test puts there, and it has no signer.
+#[derive(Debug)]
+pub struct ScriptedHost {
+    script: RefCell<VecDeque<Step>>,
+    sent: RefCell<Vec<egress::Request>>,
+    now: Cell<SystemTime>,
+    variables: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
+    log: RefCell<Vec<(Level, String)>>,
+}
+
+impl Default for ScriptedHost {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ScriptedHost {
+    /// A host that expects nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            script: RefCell::default(),
+            sent: RefCell::default(),
+            now: Cell::new(SystemTime::UNIX_EPOCH + NOW),
+            variables: BTreeMap::new(),
+            files: BTreeMap::new(),
+            log: RefCell::default(),
+        }
+    }
+
+    /// Expects a request, after those already expected, and answers it.
+    #[must_use]
+    pub fn expect(self, request: egress::Request, response: egress::Response) -> Self {
+        self.script
+            .borrow_mut()
+            .push_back((Some(request), Ok(response)));
+        self
+    }
+
+    /// Answers the next request after those already expected, whatever it is; the test looks at
+    /// it in [`sent`](Self::sent).
+    #[must_use]
+    pub fn answer(self, response: egress::Response) -> Self {
+        self.script.borrow_mut().push_back((None, Ok(response)));
+        self
+    }
+
+    /// Expects a request to which no answer comes.
+    #[must_use]
+    pub fn expect_failure(self, request: egress::Request, error: egress::Error) -> Self {
+        self.script
+            .borrow_mut()
+            .push_back((Some(request), Err(error)));
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Puts a file there.
+    #[must_use]
+    pub fn file(mut self, path: &str, content: &[u8]) -> Self {
+        self.files.insert(path.into(), content.to_vec());
+        self
+    }
+
+    /// The time it is.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        self.now.get()
+    }
+
+    /// Moves the clock.
+    pub fn advance(&self, by: Duration) {
+        self.now.set(self.now.get() + by);
+    }
+
+    /// The requests that were sent, in their order.
+    #[must_use]
+    pub fn sent(&self) -> Vec<egress::Request> {
+        self.sent.borrow().clone()
+    }
+
+    /// The lines that were logged.
+    #[must_use]
+    pub fn logged(&self) -> Vec<(Level, String)> {
+        self.log.borrow().clone()
+    }
+
+    /// Ends the test.
+    ///
+    /// # Panics
+    ///
+    /// If a request that was expected did not come.
+    pub fn finish(self) {
+        let left = self.script.borrow().len();
+        assert_eq!(left, 0, "{left} expected requests did not come");
+    }
+}
+
+impl Egress for ScriptedHost {
+    fn send(&self, request: egress::Request) -> Result<egress::Response, egress::Error> {
+        let number = self.sent.borrow().len();
+        self.sent.borrow_mut().push(request.clone());
+        let step = self.script.borrow_mut().pop_front();
+        let url = request.url().to_owned();
+        let Some((expected, answer)) = step else {
+            return Err(refused(&url));
+        };
+        if let Some(expected) = expected {
+            assert_eq!(
+                Plain(&request),
+                Plain(&expected),
+                "request {number} to {url}"
+            );
+        }
+        answer
+    }
+}
+
+fn refused(url: &str) -> egress::Error {
+    egress::Error {
+        code: egress::ErrorCode::NotGranted,
+        message: format!("the script expects no request to {url}"),
+    }
+}
+
+/// A request that shows its headers and body when an assertion fails.
+#[derive(PartialEq)]
+struct Plain<'a>(&'a egress::Request);
+
+impl std::fmt::Debug for Plain<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(formatter, "{} {}", self.0.method(), self.0.url())?;
+        for (name, value) in self.0.headers() {
+            writeln!(formatter, "{name}: {}", text(value))?;
+        }
+        writeln!(formatter, "\n{}", text(self.0.body()))
+    }
+}
+
+/// The value of a request's header, with `{subject-token}` where the token goes.
+#[must_use]
+pub fn header(request: &egress::Request, name: &str) -> Option<String> {
+    let mut headers = request.headers().iter();
+    headers
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| text(value))
+}
+
+/// A request's body, with `{subject-token}` where the token goes.
+#[must_use]
+pub fn body(request: &egress::Request) -> String {
+    text(request.body())
+}
+
+fn text(segments: &[egress::Segment]) -> String {
+    segments
+        .iter()
+        .map(|segment| match segment {
+            egress::Segment::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            egress::Segment::SubjectToken => "{subject-token}".into(),
+        })
+        .collect()
+}
+
+impl Clock for ScriptedHost {
+    fn now(&self) -> SystemTime {
+        self.now.get()
+    }
+}
+
+impl Signer for ScriptedHost {
+    fn sign_jwt(&self, _claims: &str) -> Result<String, Error> {
+        Err(Error::unsupported("the scripted host has no signer"))
+    }
+
+    fn issue_x509(&self, _spiffe_id: &str, _expires_at: SystemTime) -> Result<X509, Error> {
+        Err(Error::unsupported("the scripted host has no signer"))
+    }
+}
+
+impl Environment for ScriptedHost {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
+
+    fn file(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        self.files.get(path).cloned().ok_or_else(missing)
+    }
+}
+
+impl Log for ScriptedHost {
+    fn log(&self, level: Level, message: &str) {
+        self.log.borrow_mut().push((level, message.into()));
+    }
+}
+
+/// A ServiceAccount with these annotations.
+#[must_use]
+pub fn service_account(namespace: &str, name: &str, annotations: &[(&str, &str)]) -> Subject {
+    Subject::ServiceAccount(ServiceAccount {
+        namespace: namespace.into(),
+        name: name.into(),
+        uid: "0f8f3e7a-7b3c-4f0e-9a55-6f2f0f1d7c11".into(),
+        annotations: annotations
+            .iter()
+            .map(|(key, value)| ((*key).into(), (*value).into()))
+            .collect(),
+    })
+}
+
+/// Runs `identity` and `exchange` with the subject token as source, as the host does.
+///
+/// # Errors
+///
+/// What the provider answers.
+pub fn exchange(
+    provider: &dyn Provider,
+    subject: Subject,
+    request: Request,
+    host: &ScriptedHost,
+) -> Result<Credential, Error> {
+    let facts: Facts = None;
+    let identity = provider.identity(&subject, &facts, &request)?;
+    let exchange = Exchange {
+        subject,
+        identity,
+        facts,
+        source: Source::SubjectToken,
+        request,
+    };
+    provider.exchange(&exchange, host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_can_be_looked_at() {
+        let host = ScriptedHost::new().answer(egress::Response::new(204, b""));
+        let request = egress::Request::post("https://a.example/")
+            .form_token("assertion")
+            .bearer_subject_token()
+            .build();
+        assert_eq!(host.send(request.clone()).unwrap().status(), 204);
+        assert_eq!(host.sent(), [request]);
+        let sent = host.sent();
+        assert_eq!(body(&sent[0]), "assertion={subject-token}");
+        let authorization = header(&sent[0], "Authorization");
+        assert_eq!(authorization.as_deref(), Some("Bearer {subject-token}"));
+        assert_eq!(header(&sent[0], "accept"), None);
+        host.finish();
+    }
+}
