@@ -1,0 +1,154 @@
+//! The running sandbox.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::aws::Aws;
+use crate::builder::{Builder, StartError};
+use crate::clock::SandboxClock;
+use crate::cloud::Cloud;
+use crate::fault::Faults;
+use crate::foundation::Foundation;
+use crate::journal::Request;
+use crate::kubernetes::Cluster;
+
+/// A cloud and its clusters, until it is stopped or dropped.
+#[derive(Debug)]
+pub struct Sandbox {
+    address: SocketAddr,
+    foundation: Arc<Foundation>,
+    kubernetes: Arc<Cluster>,
+    aws: Arc<Aws>,
+    cloud: Arc<Cloud>,
+    workload: Option<Arc<Cluster>>,
+}
+
+impl Sandbox {
+    /// The options, all at their defaults.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Starts an empty sandbox.
+    ///
+    /// # Errors
+    ///
+    /// See [`Builder::start`].
+    pub async fn start() -> Result<Self, StartError> {
+        Self::builder().start().await
+    }
+
+    /// Starts the demonstration scenario: tenants `tenant-a` and `tenant-b` with service accounts
+    /// whose annotations name AWS roles, roles that trust exactly their account, an EKS cluster that
+    /// lets those roles in, and a further cluster that trusts the first one's issuer.
+    ///
+    /// # Errors
+    ///
+    /// See [`Builder::start`].
+    pub async fn demo() -> Result<Self, StartError> {
+        Self::builder().demo().start().await
+    }
+
+    pub(crate) fn assemble(
+        address: SocketAddr,
+        foundation: Arc<Foundation>,
+        kubernetes: Arc<Cluster>,
+        aws: Arc<Aws>,
+        cloud: Arc<Cloud>,
+        workload: Option<Arc<Cluster>>,
+    ) -> Self {
+        Self {
+            address,
+            foundation,
+            kubernetes,
+            aws,
+            cloud,
+            workload,
+        }
+    }
+
+    /// Where every cloud host name is served: point the client's name resolution here.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The certificate authority behind every TLS listener of this sandbox.
+    #[must_use]
+    pub fn ca_pem(&self) -> &str {
+        self.foundation.authority.pem()
+    }
+
+    /// The management cluster.
+    #[must_use]
+    pub fn kubernetes(&self) -> &Cluster {
+        &self.kubernetes
+    }
+
+    /// The demonstration's workload cluster: it takes account tokens of the management cluster whose
+    /// audience is its own URL.
+    #[must_use]
+    pub fn workload(&self) -> Option<&Cluster> {
+        self.workload.as_deref()
+    }
+
+    /// Starts a further cluster.
+    ///
+    /// # Errors
+    ///
+    /// No port is free.
+    pub fn add_cluster(&self) -> Result<Arc<Cluster>, StartError> {
+        Cluster::start(&self.foundation)
+    }
+
+    /// AWS.
+    #[must_use]
+    pub fn aws(&self) -> &Aws {
+        &self.aws
+    }
+
+    /// The fault rules, for every listener.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.foundation.faults
+    }
+
+    /// Serves a fixed document under a host name of the test's own, such as the discovery document
+    /// and keys of a further issuer: STS finds them there.
+    pub fn publish(&self, host: &str, path: &str, media_type: &str, body: &[u8]) {
+        self.cloud.publish(host, path, media_type, body);
+    }
+
+    /// Every request so far, in the order of arrival.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.foundation.journal.all()
+    }
+
+    /// The sandbox's clock.
+    #[must_use]
+    pub fn clock(&self) -> Arc<SandboxClock> {
+        Arc::clone(&self.foundation.clock)
+    }
+
+    /// Moves the sandbox's clock forward.
+    pub fn advance(&self, by: Duration) {
+        self.foundation.clock.advance(by);
+    }
+
+    /// Closes every listener and connection and waits until they are gone.
+    pub async fn stop(self) {
+        for task in self.foundation.end() {
+            // Each was cancelled just now; that is the one way it ends.
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.foundation.end();
+    }
+}
