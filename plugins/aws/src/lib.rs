@@ -1,0 +1,133 @@
+//! The aws provider: keys of an IAM role for a ServiceAccount, logins to ECR, access to EKS.
+
+mod arn;
+mod cluster;
+mod endpoint;
+mod exchange;
+mod fault;
+mod identity;
+mod parameter;
+mod partition;
+mod region;
+mod registry;
+mod session_name;
+mod sign;
+mod token;
+
+use gatepass_sdk::{
+    Annotation, ClusterAccess, ClusterReference, Credential, Description, Error, Exchange, Facts,
+    Host, Provider, RegistryTarget, Request, SourceKind, Subject, Verb, Wishes,
+};
+
+/// The provider.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aws;
+
+impl Provider for Aws {
+    fn describe(&self) -> Description {
+        Description {
+            name: "aws".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: "AWS: keys of an IAM role, logins to ECR, access to EKS clusters".into(),
+            parameters: parameter::SCHEMA.into(),
+            annotations: vec![Annotation::required(
+                identity::ROLE_ARN,
+                "ARN of the IAM role to assume, `arn:aws:iam::123456789012:role/app`",
+            )],
+            wishes: Wishes {
+                hosts: endpoint::wishes(),
+                audiences: vec![identity::AUDIENCE.into()],
+                ..Wishes::default()
+            },
+            verbs: vec![
+                Verb::Audience,
+                Verb::Identity,
+                Verb::Exchange,
+                Verb::Registry,
+                Verb::RegistryCredentials,
+                Verb::Cluster,
+                Verb::RestConfig,
+            ],
+            sources: vec![SourceKind::SubjectToken],
+        }
+    }
+
+    fn audience(&self, subject: &Subject, _: &Facts, _: &Request) -> Result<Vec<String>, Error> {
+        subject.service_account()?;
+        Ok(vec![identity::AUDIENCE.into()])
+    }
+
+    fn identity(&self, subject: &Subject, _: &Facts, request: &Request) -> Result<String, Error> {
+        Ok(identity::identity(subject, request)?.to_string())
+    }
+
+    fn exchange(&self, exchange: &Exchange, host: &dyn Host) -> Result<Credential, Error> {
+        exchange::exchange(exchange, host)
+    }
+
+    fn registry(
+        &self,
+        repository: &str,
+        _: &Facts,
+        request: &Request,
+    ) -> Result<RegistryTarget, Error> {
+        registry::target(repository, request)
+    }
+
+    fn registry_credentials(
+        &self,
+        target: &RegistryTarget,
+        access: &Credential,
+        _: &Facts,
+        request: &Request,
+        host: &dyn Host,
+    ) -> Result<Credential, Error> {
+        registry::login(target, access, request, host)
+    }
+
+    fn cluster(
+        &self,
+        cluster: &ClusterReference,
+        _: &Facts,
+        request: &Request,
+    ) -> Result<Vec<Request>, Error> {
+        cluster::access(cluster, request)
+    }
+
+    fn rest_config(
+        &self,
+        cluster: &ClusterReference,
+        access: &[Credential],
+        _: &Facts,
+        request: &Request,
+        host: &dyn Host,
+    ) -> Result<ClusterAccess, Error> {
+        cluster::rest_config(cluster, access, request, host)
+    }
+}
+
+gatepass_sdk::export!(Aws);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatepass_sdk::testing;
+
+    #[test]
+    fn the_description_is_of_this_provider() {
+        let description = Aws.describe();
+        assert_eq!(description.name, "aws");
+        assert_eq!(description.wishes.audiences, ["sts.amazonaws.com"]);
+        assert!(description.wishes.environment.is_empty());
+        assert!(description.wishes.files.is_empty());
+        assert_eq!(description, Aws.describe());
+    }
+
+    #[test]
+    fn the_audience_is_that_of_the_token_service_for_accounts_alone() {
+        let account = testing::service_account("team-a", "app", &[]);
+        let audience = |subject| Aws.audience(subject, &None, &Request::default());
+        assert_eq!(audience(&account), Ok(vec!["sts.amazonaws.com".into()]));
+        assert!(audience(&Subject::Ambient).is_err());
+    }
+}
