@@ -1,0 +1,10 @@
+//! Kubernetes: where ServiceAccounts and their tokens come from, and clients for remote clusters.
+//!
+//! The one place that knows the Kubernetes client.
+
+mod remote;
+mod service_accounts;
+mod status;
+
+pub use remote::{AccessSource, client, config};
+pub use service_accounts::{KubernetesServiceAccounts, ReflectedServiceAccounts};

@@ -1,0 +1,84 @@
+//! What an error of the API server means for who must act.
+
+use crate::error::{Error, ErrorKind};
+use std::time::Duration;
+
+/// Sorts an error that came while `doing` something with an account. The client's own text is not
+/// repeated: where it quotes an answer that does not parse, that answer may hold a token.
+pub(super) fn sort(doing: String, error: kube::Error) -> Error {
+    let kube::Error::Api(status) = error else {
+        return Error::unavailable(doing).because(Unanswered::from(&error));
+    };
+    let kind = match status.code {
+        429 => ErrorKind::Throttled,
+        500..=599 => ErrorKind::Unavailable,
+        _ => ErrorKind::ServiceAccount,
+    };
+    let retry = status
+        .details
+        .as_ref()
+        .map(|details| details.retry_after_seconds);
+    let wait = retry
+        .filter(|seconds| *seconds > 0)
+        .map(|seconds| Duration::from_secs(seconds.into()));
+    let error = Error::new(kind, doing).wait(wait);
+    let error = match status.code {
+        403 => error.remedy(
+            "grant the host's own account get, list and watch of serviceaccounts and create of serviceaccounts/token",
+        ),
+        401 => error.remedy("the host's own credentials for the API server are refused: renew its kubeconfig"),
+        _ => error,
+    };
+    error.because(Answered {
+        code: status.code,
+        message: printable(&status.message),
+    })
+}
+
+/// The client takes an answer that is no Status for the message, whatever it is.
+fn printable(message: &str) -> String {
+    let harmless = |character: char| {
+        if character.is_control() {
+            ' '
+        } else {
+            character
+        }
+    };
+    message.chars().take(1024).map(harmless).collect()
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the API server answered {code}: {message}")]
+struct Answered {
+    code: u16,
+    message: String,
+}
+
+/// Why there was no answer, without its text.
+#[derive(Debug, thiserror::Error)]
+enum Unanswered {
+    #[error("the API server's answer is not what it should be")]
+    Unreadable,
+    #[error("the API server cannot be reached: {0}")]
+    Unreachable(String),
+}
+
+impl From<&kube::Error> for Unanswered {
+    fn from(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Service(_) | kube::Error::HyperError(_) => {
+                Self::Unreachable(innermost(error))
+            }
+            _ => Self::Unreadable,
+        }
+    }
+}
+
+/// The innermost cause of a failed connection speaks of sockets and certificates.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,491 @@
+//! What a caller asks for, parsed at the door: a [`CredentialRequest`] is always valid.
+
+use crate::error::Error;
+use crate::subject::SubjectReference;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use url::Url;
+
+/// The most items that a list of a request holds, and the longest text in it, in bytes. Clouds
+/// accept far less; the bounds keep keys and logs small whatever a tenant writes.
+const MAX_ITEMS: usize = 64;
+const MAX_TEXT: usize = 8192;
+
+/// The longest proxy URL, and the most PEM: the bundle of a public root programme is 220 KiB.
+const MAX_PROXY: usize = 2048;
+const MAX_CA: usize = 256 << 10;
+
+/// What distinguishes one access token from another at the other side. Providers see it whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AccessRequest {
+    /// Audiences of the ServiceAccount token; empty: the provider's own.
+    pub audiences: Vec<String>,
+    /// OAuth scopes; empty: the provider's own.
+    pub scopes: Vec<String>,
+    /// Region of the token service.
+    pub region: Option<String>,
+    /// URL that replaces the token service's usual address.
+    pub endpoint: Option<String>,
+    /// Provider-specific values, which the provider's schema must name.
+    pub parameters: BTreeMap<String, String>,
+}
+
+impl AccessRequest {
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        check_list("audience", &self.audiences)?;
+        check_list("scope", &self.scopes)?;
+        check_text("region", self.region.as_deref())?;
+        check_text("endpoint", self.endpoint.as_deref())?;
+        if self.parameters.len() > MAX_ITEMS {
+            return Err(Error::configuration(format!(
+                "{} parameters are more than {MAX_ITEMS}",
+                self.parameters.len()
+            )));
+        }
+        for (name, value) in &self.parameters {
+            check_text("parameter name", Some(name))?;
+            check_length(&format!("parameter {name}"), value)?;
+        }
+        Ok(self)
+    }
+}
+
+/// Checks a list of a request, or what a provider answers in its place.
+pub(crate) fn check_list(what: &str, items: &[String]) -> Result<(), Error> {
+    if items.len() > MAX_ITEMS {
+        return Err(Error::configuration(format!(
+            "{} values of {what} are more than {MAX_ITEMS}",
+            items.len()
+        )));
+    }
+    for (index, item) in items.iter().enumerate() {
+        check_text(what, Some(item))?;
+        if items.iter().take(index).any(|earlier| earlier == item) {
+            return Err(Error::configuration(format!(
+                "{what} '{item}' is given twice"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a text is not empty, printable and not too long.
+pub(crate) fn check_text(what: &str, text: Option<&str>) -> Result<(), Error> {
+    let Some(text) = text else { return Ok(()) };
+    if text.is_empty() {
+        return Err(Error::configuration(format!(
+            "{what} must not be empty: leave it out"
+        )));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Error::configuration(format!(
+            "{what} {text:?} must not hold control characters"
+        )));
+    }
+    check_length(what, text)
+}
+
+fn check_length(what: &str, text: &str) -> Result<(), Error> {
+    if text.len() <= MAX_TEXT {
+        return Ok(());
+    }
+    Err(Error::configuration(format!(
+        "{what} of {} bytes is longer than {MAX_TEXT}",
+        text.len()
+    )))
+}
+
+/// An HTTP proxy for the requests of a provider. `Debug` and `Display` hide its password.
+///
+/// ```
+/// let proxy: gatepass::ProxyUrl = "http://user:hunter2@proxy.example:3128".parse()?;
+/// assert_eq!(proxy.to_string(), "http://[secret]@proxy.example:3128");
+/// # Ok::<(), gatepass::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ProxyUrl(Url);
+
+impl ProxyUrl {
+    /// The URL with its password.
+    #[must_use]
+    pub fn expose(&self) -> &Url {
+        &self.0
+    }
+}
+
+impl FromStr for ProxyUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        // The text may hold a password, so that no message quotes it.
+        if text.len() > MAX_PROXY {
+            return Err(Error::configuration(format!(
+                "the proxy is longer than {MAX_PROXY}"
+            )));
+        }
+        let url = Url::parse(text)
+            .map_err(|error| Error::configuration("the proxy is not a URL").because(error))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(Error::configuration(
+                "the proxy must be http://HOST[:PORT] or https://HOST[:PORT]",
+            ));
+        }
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for ProxyUrl {
+    /// Scheme, host and port: user and password may both be secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hidden = !self.0.username().is_empty() || self.0.password().is_some();
+        let origin = self.0.origin().ascii_serialization();
+        match (hidden, origin.split_once("://")) {
+            (true, Some((scheme, host))) => write!(formatter, "{scheme}://[secret]@{host}"),
+            _ => formatter.write_str(&origin),
+        }
+    }
+}
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// Certificate authorities in PEM, parsed: at least one certificate.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct CaBundle {
+    pem: String,
+    certificates: Vec<Vec<u8>>,
+}
+
+impl CaBundle {
+    /// The PEM text as it was given.
+    #[must_use]
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// The certificates in DER.
+    #[must_use]
+    pub fn certificates(&self) -> &[Vec<u8>] {
+        &self.certificates
+    }
+}
+
+impl FromStr for CaBundle {
+    type Err = Error;
+
+    fn from_str(pem: &str) -> Result<Self, Error> {
+        if pem.len() > MAX_CA {
+            return Err(Error::configuration(format!(
+                "certificate authorities of {} bytes are more than {MAX_CA}",
+                pem.len()
+            )));
+        }
+        let mut certificates = Vec::new();
+        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+            let certificate = certificate
+                .map_err(|_| Error::configuration("the certificate authority is not PEM"))?;
+            certificates.push(certificate.to_vec());
+        }
+        if certificates.is_empty() {
+            return Err(Error::configuration(
+                "the certificate authority holds no '-----BEGIN CERTIFICATE-----' block",
+            ));
+        }
+        Ok(Self {
+            pem: pem.to_owned(),
+            certificates,
+        })
+    }
+}
+
+impl fmt::Debug for CaBundle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "[{} certificates]", self.certificates.len())
+    }
+}
+
+/// How requests of a provider travel. Providers do not see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Transport {
+    /// Through this proxy; `None`: as the host is configured.
+    pub proxy: Option<ProxyUrl>,
+    /// Trusting these authorities beside those of the host.
+    pub ca: Option<CaBundle>,
+}
+
+/// One request for a credential: which provider, for whom, for what, over which way.
+///
+/// ```
+/// use gatepass::CredentialRequest;
+///
+/// let request = CredentialRequest::builder("aws")
+///     .service_account("team-a", "app")
+///     .region("eu-central-1")
+///     .build()?;
+/// assert_eq!(request.provider(), "aws");
+/// # Ok::<(), gatepass::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CredentialRequest {
+    provider: String,
+    subject: SubjectReference,
+    access: AccessRequest,
+    transport: Transport,
+    token_lifetime: Duration,
+}
+
+impl CredentialRequest {
+    /// Begins a request to the provider of this name, for the process itself.
+    pub fn builder(provider: impl Into<String>) -> CredentialRequestBuilder {
+        CredentialRequestBuilder {
+            provider: provider.into(),
+            subject: Ok(SubjectReference::Ambient),
+            access: AccessRequest::default(),
+            proxy: None,
+            ca: None,
+            token_lifetime: crate::service_account::DEFAULT_TOKEN_LIFETIME,
+        }
+    }
+
+    /// The provider's name.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// On whose behalf.
+    #[must_use]
+    pub fn subject(&self) -> &SubjectReference {
+        &self.subject
+    }
+
+    /// For what.
+    #[must_use]
+    pub fn access(&self) -> &AccessRequest {
+        &self.access
+    }
+
+    /// Over which way.
+    #[must_use]
+    pub fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// How long the ServiceAccount token is to live.
+    #[must_use]
+    pub fn token_lifetime(&self) -> Duration {
+        self.token_lifetime
+    }
+
+    /// The same request for something else: what a provider answers for a registry or a cluster.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration`: a field breaks a rule.
+    pub(crate) fn with_access(&self, access: AccessRequest) -> Result<Self, Error> {
+        Ok(Self {
+            access: access.checked()?,
+            ..self.clone()
+        })
+    }
+}
+
+/// Builds a [`CredentialRequest`].
+#[derive(Clone, Debug)]
+pub struct CredentialRequestBuilder {
+    provider: String,
+    subject: Result<SubjectReference, Error>,
+    access: AccessRequest,
+    proxy: Option<String>,
+    ca: Option<String>,
+    token_lifetime: Duration,
+}
+
+impl CredentialRequestBuilder {
+    /// Asks on behalf of this subject.
+    #[must_use]
+    pub fn subject(mut self, subject: SubjectReference) -> Self {
+        self.subject = Ok(subject);
+        self
+    }
+
+    /// Asks on behalf of this ServiceAccount.
+    #[must_use]
+    pub fn service_account(mut self, namespace: &str, name: &str) -> Self {
+        self.subject = crate::service_account::ServiceAccountName::new(namespace, name)
+            .map(SubjectReference::ServiceAccount);
+        self
+    }
+
+    /// Asks on behalf of an object in this namespace that names no ServiceAccount.
+    #[must_use]
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.subject = crate::subject::Namespace::new(namespace).map(SubjectReference::Namespace);
+        self
+    }
+
+    /// Sets the audiences of the ServiceAccount token.
+    #[must_use]
+    pub fn audiences<T: Into<String>>(mut self, audiences: impl IntoIterator<Item = T>) -> Self {
+        self.access.audiences = audiences.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the OAuth scopes.
+    #[must_use]
+    pub fn scopes<T: Into<String>>(mut self, scopes: impl IntoIterator<Item = T>) -> Self {
+        self.access.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the region of the token service.
+    #[must_use]
+    pub fn region(mut self, region: impl Into<String>) -> Self {
+        self.access.region = Some(region.into());
+        self
+    }
+
+    /// Replaces the address of the token service.
+    #[must_use]
+    pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
+        self.access.endpoint = Some(endpoint.into());
+        self
+    }
+
+    /// Sets a provider-specific parameter.
+    #[must_use]
+    pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.access.parameters.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sends the provider's requests through a proxy.
+    #[must_use]
+    pub fn proxy(mut self, url: impl Into<String>) -> Self {
+        self.proxy = Some(url.into());
+        self
+    }
+
+    /// Trusts further certificate authorities, in PEM.
+    #[must_use]
+    pub fn ca(mut self, pem: impl Into<String>) -> Self {
+        self.ca = Some(pem.into());
+        self
+    }
+
+    /// Sets how long the ServiceAccount token lives: 10 minutes to 24 hours, one hour if not set.
+    /// The API server may shorten it.
+    #[must_use]
+    pub fn token_lifetime(mut self, lifetime: Duration) -> Self {
+        self.token_lifetime = lifetime;
+        self
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration`, naming the field, its value unless it is secret, and the rule.
+    pub fn build(self) -> Result<CredentialRequest, Error> {
+        check_text("provider", Some(&self.provider))?;
+        check_lifetime(self.token_lifetime)?;
+        let transport = Transport {
+            proxy: self.proxy.as_deref().map(str::parse).transpose()?,
+            ca: self.ca.as_deref().map(str::parse).transpose()?,
+        };
+        Ok(CredentialRequest {
+            provider: self.provider,
+            subject: self.subject?,
+            access: self.access.checked()?,
+            transport,
+            token_lifetime: self.token_lifetime,
+        })
+    }
+}
+
+fn check_lifetime(lifetime: Duration) -> Result<(), Error> {
+    use crate::service_account::{MAX_TOKEN_LIFETIME, MIN_TOKEN_LIFETIME};
+    if (MIN_TOKEN_LIFETIME..=MAX_TOKEN_LIFETIME).contains(&lifetime) {
+        return Ok(());
+    }
+    Err(Error::configuration(format!(
+        "token lifetime of {} s must be {} s to {} s",
+        lifetime.as_secs(),
+        MIN_TOKEN_LIFETIME.as_secs(),
+        MAX_TOKEN_LIFETIME.as_secs()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn refused(builder: CredentialRequestBuilder) -> String {
+        let error = builder.build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+        error.to_string()
+    }
+
+    fn request() -> CredentialRequestBuilder {
+        CredentialRequest::builder("aws")
+    }
+
+    #[test]
+    fn every_broken_field_is_named() {
+        let huge = "x".repeat(MAX_TEXT + 1);
+        let cases = [
+            (CredentialRequest::builder(""), "provider"),
+            (request().service_account("A", "b"), "namespace 'A'"),
+            (
+                request().service_account("a", "b_c"),
+                "service account name 'b_c'",
+            ),
+            (request().namespace(""), "namespace ''"),
+            (request().audiences([""]), "audience"),
+            (
+                request().audiences(["a", "a"]),
+                "audience 'a' is given twice",
+            ),
+            (request().audiences(["a\nb"]), "control characters"),
+            (request().scopes([huge.as_str()]), "scope"),
+            (
+                request().audiences((0..65).map(|index| index.to_string())),
+                "65 values",
+            ),
+            (request().region(""), "region"),
+            (request().endpoint("\0"), "endpoint"),
+            (request().parameter("", "x"), "parameter name"),
+            (request().proxy("ftp://proxy"), "proxy"),
+            (request().proxy("not a url"), "proxy"),
+            (request().ca("not pem"), "certificate authority"),
+            (request().token_lifetime(Duration::from_secs(599)), "599 s"),
+            (
+                request().token_lifetime(Duration::from_secs(86_401)),
+                "86401 s",
+            ),
+        ];
+        for (builder, expected) in cases {
+            let message = refused(builder);
+            assert!(message.contains(expected), "{message:?} lacks {expected:?}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_password_is_never_shown() {
+        let request = request()
+            .proxy("http://user:canary@proxy.example")
+            .build()
+            .unwrap();
+        assert!(!format!("{request:?}").contains("canary"));
+        let message = refused(self::request().proxy("ftp://user:canary@proxy.example"));
+        assert!(!message.contains("canary"), "{message}");
+    }
+}
