@@ -1,0 +1,89 @@
+//! Flags of the commands that get a credential.
+
+use clap::Args;
+use gatepass::config::TimeSpan;
+use std::path::PathBuf;
+
+/// Flags of `gatepass token`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Token {
+    #[command(flatten)]
+    pub(crate) request: Request,
+}
+
+/// Flags of `gatepass registry`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Registry {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// The repository: [oci://]HOST[:PORT][/PATH]
+    pub(crate) repository: String,
+}
+
+/// Flags of `gatepass kubeconfig`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Kubeconfig {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// The cluster's name in the cloud's API, such as its ARN
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// URL of its API server
+    #[arg(long, value_name = "URL")]
+    pub(crate) address: Option<String>,
+    /// Certificate authorities of its API server, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cluster_ca_file: Option<PathBuf>,
+    /// Write the token itself into the kubeconfig, which then ends with it
+    #[arg(long = "static")]
+    pub(crate) fixed: bool,
+}
+
+/// For whom, from whom, over which way.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Request {
+    /// Name of the provider: aws, generic, or one of the configuration
+    pub(crate) provider: String,
+    /// Namespace of the account [default: the kubeconfig's]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+    /// ServiceAccount on whose behalf to ask; without one, this process itself
+    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    pub(crate) service_account: Option<String>,
+    /// Audience of the ServiceAccount token, instead of the provider's own
+    #[arg(long, value_name = "AUDIENCE", value_delimiter = ',')]
+    pub(crate) audience: Vec<String>,
+    /// Scope of the access token
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
+    pub(crate) scope: Vec<String>,
+    /// Region of the token service [default for aws: $AWS_REGION]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+    /// URL of the token service, instead of its usual one
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    /// Parameter of the provider; see `gatepass plugin inspect`
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub(crate) parameter: Vec<(String, String)>,
+    /// Proxy for the provider's requests; one with a password belongs into the environment
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "GATEPASS_PROXY_URL",
+        hide_env_values = true
+    )]
+    pub(crate) proxy_url: Option<String>,
+    /// Further certificate authorities for the provider's requests, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Lifetime of the ServiceAccount token, 10m to 24h [default: 1h]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) token_lifetime: Option<TimeSpan>,
+}
+
+fn parameter(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("'{text}' must be written NAME=VALUE")),
+    }
+}

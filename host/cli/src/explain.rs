@@ -1,0 +1,167 @@
+//! `gatepass explain`: the decisions behind a request, instead of its credential.
+
+use crate::answer::{Answer, Wanted};
+use crate::arguments::{Explain, Format, Global, Request};
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::terminal::visible;
+use crate::{exit, kubeconfig, output, registry, terminal};
+use gatepass::{Journal, Step, Verdict};
+use serde_json::{Value, json};
+
+const FORMATS: &[Format] = &[Format::Table, Format::Json];
+
+/// Does what the explained command does, prints its decisions, and ends as it would.
+pub(crate) async fn run(global: &Global, verb: &Explain) -> Result<(), Failure> {
+    let format = output::choose(global.output, FORMATS, "explain")?;
+    let journal = Journal::on();
+    let outcome = ask(global, verb, &journal).await;
+    let text = match format {
+        Format::Json => in_json(&journal.steps(), &outcome)?,
+        _ => in_words(&journal.steps(), &outcome),
+    };
+    terminal::print(&text)?;
+    outcome.map(drop)
+}
+
+async fn ask(global: &Global, verb: &Explain, journal: &Journal) -> Result<Outcome, Failure> {
+    let (flags, wanted) = match verb {
+        Explain::Token(flags) => (&flags.request, Wanted::Token),
+        Explain::Registry(flags) => (&flags.request, registry::wanted(flags)?),
+        Explain::Kubeconfig(flags) => (&flags.request, kubeconfig::wanted(flags)?),
+    };
+    let answer = asked(global, flags, &wanted, journal).await?;
+    Ok(Outcome::of(&answer, &flags.provider))
+}
+
+async fn asked(
+    global: &Global,
+    flags: &Request,
+    wanted: &Wanted,
+    journal: &Journal,
+) -> Result<Answer, Failure> {
+    let session = Session::open(global, flags, wanted).await?;
+    session.ask_explaining(wanted, journal).await
+}
+
+/// What came out, without the secret.
+#[derive(Debug)]
+struct Outcome {
+    identity: String,
+    from: &'static str,
+    kind: &'static str,
+    expires_at: String,
+}
+
+impl Outcome {
+    fn of(answer: &Answer, provider: &str) -> Self {
+        let issue = answer.issue(provider);
+        Self {
+            identity: issue.identity.to_owned(),
+            from: issue.from(),
+            kind: issue.material.kind(),
+            expires_at: output::time::rfc3339(issue.expires_at),
+        }
+    }
+}
+
+fn in_words(steps: &[Step], outcome: &Result<Outcome, Failure>) -> String {
+    let mut text = String::new();
+    for (index, step) in steps.iter().enumerate() {
+        let verdict = match step.verdict {
+            Verdict::Passed => "ok",
+            Verdict::Refused => "REFUSED",
+        };
+        text.push_str(&format!("{}. {}: {verdict}\n", index + 1, step.name));
+        for (name, value) in &step.details {
+            text.push_str(&format!("     {}: {}\n", visible(name), visible(value)));
+        }
+    }
+    text.push_str(&match outcome {
+        Ok(outcome) => format!(
+            "=> a credential of kind {} for {}, from the {}, until {}\n",
+            outcome.kind,
+            visible(&outcome.identity),
+            outcome.from,
+            outcome.expires_at
+        ),
+        Err(failure) => format!("=> no credential (exit code {})\n", exit::code(failure)),
+    });
+    text
+}
+
+fn in_json(steps: &[Step], outcome: &Result<Outcome, Failure>) -> Result<String, Failure> {
+    let steps: Vec<Value> = steps.iter().map(step).collect();
+    let outcome = match outcome {
+        Ok(outcome) => json!({
+            "ok": true,
+            "exitCode": 0,
+            "identity": outcome.identity,
+            "from": outcome.from,
+            "kind": outcome.kind,
+            "expiresAt": outcome.expires_at,
+        }),
+        Err(failure) => json!({
+            "ok": false,
+            "exitCode": exit::code(failure),
+            "error": failure.to_string(),
+            "causes": failure.causes(),
+            "change": failure.advice(),
+        }),
+    };
+    let text = output::json_text(&json!({ "steps": steps, "outcome": outcome }))?;
+    Ok(text.expose().to_owned())
+}
+
+/// Details are a list, since a name may come twice.
+fn step(step: &Step) -> Value {
+    let detail = |(name, value): &(String, String)| json!({ "name": name, "value": value });
+    json!({
+        "name": step.name,
+        "ok": step.verdict == Verdict::Passed,
+        "details": step.details.iter().map(detail).collect::<Vec<Value>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps() -> Vec<Step> {
+        vec![
+            Step {
+                name: "gate",
+                verdict: Verdict::Passed,
+                details: vec![("open".into(), "true".into())],
+            },
+            Step {
+                name: "egress",
+                verdict: Verdict::Refused,
+                details: vec![("url".into(), "https://x\u{1b}".into())],
+            },
+        ]
+    }
+
+    #[test]
+    fn each_decision_is_told_with_its_inputs_and_the_end() {
+        let told = in_words(&steps(), &Err(Failure::usage("x")));
+        let expected = "\
+1. gate: ok
+     open: true
+2. egress: REFUSED
+     url: https://x\\u{1b}
+=> no credential (exit code 2)
+";
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn json_holds_the_same() {
+        let text = in_json(&steps(), &Err(Failure::usage("x").fix("y"))).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["steps"][1]["ok"], false);
+        assert_eq!(value["steps"][0]["details"][0]["name"], "open");
+        assert_eq!(value["outcome"]["change"], "y");
+        assert_eq!(value["outcome"]["exitCode"], 2);
+    }
+}

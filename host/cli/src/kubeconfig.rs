@@ -1,0 +1,260 @@
+//! `gatepass kubeconfig`.
+
+use crate::answer::Wanted;
+use crate::arguments::{Format, Global, Kubeconfig};
+use crate::cluster::Origin;
+use crate::failure::Failure;
+use crate::output;
+use crate::output::kubeconfig::{self, Invocation};
+use crate::request::{Named, read_ca};
+use crate::session::Session;
+use gatepass::{ClusterReference, ProxyUrl};
+use std::path::Path;
+
+/// The first is what is printed if nothing is said.
+const FORMATS: &[Format] = &[
+    Format::Kubeconfig,
+    Format::ExecCredential,
+    Format::Table,
+    Format::Json,
+    Format::Token,
+];
+
+/// Set by whoever runs an exec plugin; says which version of the answer is wanted.
+const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
+
+/// What the flags ask for.
+pub(crate) fn wanted(flags: &Kubeconfig) -> Result<Wanted, Failure> {
+    let pem = flags
+        .cluster_ca_file
+        .as_deref()
+        .map(|path| read_ca("--cluster-ca-file", path))
+        .transpose()?;
+    Ok(Wanted::Cluster(ClusterReference {
+        name: flags.cluster.clone(),
+        address: flags.address.clone(),
+        ca: pem.as_deref().map(str::parse).transpose()?,
+    }))
+}
+
+/// Gets access to a cluster and prints it.
+pub(crate) async fn run(global: &Global, flags: &Kubeconfig) -> Result<(), Failure> {
+    let format = output::choose(global.output, FORMATS, "kubeconfig")?;
+    if flags.fixed && format != Format::Kubeconfig {
+        return Err(Failure::usage("--static is for -o kubeconfig alone"));
+    }
+    if format == Format::ExecCredential {
+        check_exec_info(std::env::var(EXEC_INFO).ok().as_deref())?;
+    }
+    let wanted = wanted(flags)?;
+    let session = Session::open(global, &flags.request, &wanted).await?;
+    let invocation = match format == Format::Kubeconfig && !flags.fixed {
+        true => Some(invocation(global, flags, &session)?),
+        false => None,
+    };
+    let answer = session.ask(&wanted).await?;
+    let issue = answer.issue(&session.flags.provider);
+    match (format, invocation) {
+        (Format::Kubeconfig, invocation) => {
+            let name = flags.cluster.as_deref();
+            output::release(&kubeconfig::render(&issue, name, invocation.as_ref())?)
+        }
+        (format, _) => output::print(format, &issue),
+    }
+}
+
+/// kubectl refuses an answer of another version than it asked for, with less to go on.
+fn check_exec_info(info: Option<&str>) -> Result<(), Failure> {
+    let Some(info) = info.filter(|info| !info.is_empty()) else {
+        return Ok(());
+    };
+    let asked = serde_json::from_str::<serde_json::Value>(info).ok();
+    let asked = asked
+        .as_ref()
+        .and_then(|info| info.get("apiVersion")?.as_str());
+    match asked {
+        Some(version) if version != output::exec_credential::API_VERSION => {
+            Err(Failure::usage(format!(
+                "{EXEC_INFO} asks for {version}, and this command answers {}",
+                output::exec_credential::API_VERSION
+            ))
+            .fix("set apiVersion under users[].user.exec of the kubeconfig"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The command line that gets the same access again, whatever directory and environment it runs in.
+fn invocation(
+    global: &Global,
+    flags: &Kubeconfig,
+    session: &Session,
+) -> Result<Invocation, Failure> {
+    let mut line = Line::default();
+    line.words(["kubeconfig", session.flags.provider.as_str()]);
+    line.option("--cluster", flags.cluster.as_deref());
+    line.option("--address", flags.address.as_deref());
+    line.file("--cluster-ca-file", flags.cluster_ca_file.as_deref())?;
+    request(&mut line, session)?;
+    line.file("--config", global.config.as_deref())?;
+    for (gate, on) in global.feature_gates() {
+        line.option("--feature-gates", Some(&format!("{gate}={on}")));
+    }
+    line.option(
+        "--default-service-account",
+        global.default_service_account.as_deref(),
+    );
+    let environment = kubeconfig_of(&mut line, session)?;
+    line.words(["--output", "exec-credential"]);
+    Ok(Invocation {
+        command: command(),
+        arguments: line.0,
+        environment,
+    })
+}
+
+/// The words of a command line.
+#[derive(Default)]
+struct Line(Vec<String>);
+
+impl Line {
+    fn words<const N: usize>(&mut self, words: [&str; N]) {
+        self.0.extend(words.map(str::to_owned));
+    }
+
+    /// In one word, so that a value that begins with a dash stays a value.
+    fn option(&mut self, name: &str, value: Option<&str>) {
+        self.0.extend(value.map(|value| format!("{name}={value}")));
+    }
+
+    fn file(&mut self, name: &str, path: Option<&Path>) -> Result<(), Failure> {
+        let Some(path) = path else { return Ok(()) };
+        let absolute =
+            std::path::absolute(path).map_err(|error| Failure::unreadable(name, path, error))?;
+        let text = absolute.to_str().ok_or_else(|| {
+            Failure::usage(format!(
+                "{name} {} is not UTF-8, as a kubeconfig must be",
+                path.display()
+            ))
+        })?;
+        self.option(name, Some(text));
+        Ok(())
+    }
+}
+
+fn request(line: &mut Line, session: &Session) -> Result<(), Failure> {
+    let flags = &session.flags;
+    match &session.named {
+        Named::Process => {}
+        Named::Namespace(namespace) => line.option("--namespace", Some(namespace)),
+        Named::Account { namespace, name } => {
+            let namespace = namespace.as_deref().unwrap_or("default");
+            line.option("--service-account", Some(&format!("{namespace}/{name}")));
+        }
+    }
+    flags
+        .audience
+        .iter()
+        .for_each(|audience| line.option("--audience", Some(audience)));
+    flags
+        .scope
+        .iter()
+        .for_each(|scope| line.option("--scope", Some(scope)));
+    line.option("--region", flags.region.as_deref());
+    line.option("--endpoint", flags.endpoint.as_deref());
+    for (name, value) in &flags.parameter {
+        line.option("--parameter", Some(&format!("{name}={value}")));
+    }
+    line.option("--proxy-url", written_proxy(flags.proxy_url.as_deref())?);
+    line.file("--ca-file", flags.ca_file.as_deref())?;
+    if let Some(lifetime) = flags.token_lifetime {
+        line.option("--token-lifetime", Some(&String::from(lifetime)));
+    }
+    Ok(())
+}
+
+/// A proxy's password is not written into a file: it stays in the environment.
+fn written_proxy(proxy: Option<&str>) -> Result<Option<&str>, Failure> {
+    let Some(text) = proxy else { return Ok(None) };
+    let parsed: ProxyUrl = text.parse()?;
+    if parsed.expose().password().is_none() {
+        return Ok(Some(text));
+    }
+    match std::env::var("GATEPASS_PROXY_URL").is_ok_and(|environment| environment == text) {
+        true => Ok(None),
+        false => Err(Failure::usage("a proxy's password is not written into a kubeconfig")
+            .fix("set GATEPASS_PROXY_URL here and wherever the kubeconfig is used, or choose --static")),
+    }
+}
+
+/// Pins the kubeconfig with the accounts: by the time this runs, `KUBECONFIG` may name the new one.
+fn kubeconfig_of(line: &mut Line, session: &Session) -> Result<Vec<(String, String)>, Failure> {
+    let Some((origin, context)) = &session.kubeconfig else {
+        return Ok(Vec::new());
+    };
+    line.option("--context", context.as_deref());
+    match origin {
+        Origin::File(path) => line.file("--kubeconfig", Some(path)).map(|()| Vec::new()),
+        Origin::Environment(list) => Ok(vec![("KUBECONFIG".to_owned(), absolute_list(list)?)]),
+        Origin::Pod => Ok(vec![("KUBECONFIG".to_owned(), String::new())]),
+    }
+}
+
+fn absolute_list(list: &str) -> Result<String, Failure> {
+    let paths = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty());
+    let absolute: Result<Vec<_>, _> = paths.map(std::path::absolute).collect();
+    let absolute =
+        absolute.map_err(|error| Failure::unreadable("KUBECONFIG", Path::new(list), error))?;
+    let joined = std::env::join_paths(absolute)
+        .map_err(|error| Failure::machine("cannot join KUBECONFIG again", error))?;
+    Ok(joined.to_string_lossy().into_owned())
+}
+
+/// How to run this program again: by its name if the shell found it so, else by its path.
+fn command() -> String {
+    let called = std::env::args().next().unwrap_or_default();
+    match called.contains(std::path::MAIN_SEPARATOR) {
+        false if !called.is_empty() => called,
+        _ => std::env::current_exe().map_or(called, |path| path.to_string_lossy().into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_version_that_is_answered_may_be_asked_for() {
+        let info = |version: &str| {
+            format!(
+                r#"{{"apiVersion":"client.authentication.k8s.io/{version}","kind":"ExecCredential"}}"#
+            )
+        };
+        assert!(check_exec_info(None).is_ok());
+        assert!(check_exec_info(Some(&info("v1"))).is_ok());
+        let failure = check_exec_info(Some(&info("v1beta1"))).unwrap_err();
+        assert!(failure.to_string().contains("v1beta1"), "{failure}");
+    }
+
+    #[test]
+    fn a_value_that_begins_with_a_dash_stays_a_value() {
+        let mut line = Line::default();
+        line.option("--parameter", Some("-x=--y"));
+        assert_eq!(line.0, ["--parameter=-x=--y"]);
+    }
+
+    #[test]
+    fn a_proxy_password_is_not_written() {
+        assert_eq!(
+            written_proxy(Some("http://p.example:3128")).unwrap(),
+            Some("http://p.example:3128")
+        );
+        let failure = written_proxy(Some("http://u:canary@p.example:3128")).unwrap_err();
+        assert!(!failure.report().contains("canary"));
+    }
+
+    #[test]
+    fn a_list_of_kubeconfigs_is_made_absolute() {
+        assert_eq!(absolute_list("/a:/b/c::").unwrap(), "/a:/b/c");
+    }
+}

@@ -1,0 +1,164 @@
+//! One request against one host, put together from flags, files and the environment.
+
+use crate::answer::{Answer, Wanted};
+use crate::arguments::{Global, Request};
+use crate::bundled;
+use crate::cluster::{Cluster, Origin};
+use crate::configuration::Configuration;
+use crate::failure::Failure;
+use crate::progress::noted;
+use crate::request::{self, Named};
+use gatepass::kubernetes::KubernetesServiceAccounts;
+use gatepass::plugin::PluginEngine;
+use gatepass::{CredentialHost, CredentialRequest, Journal};
+
+/// A host and the request to it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    host: CredentialHost,
+    request: CredentialRequest,
+    /// The flags, with all that was filled in.
+    pub(crate) flags: Request,
+    /// Whom the request names.
+    pub(crate) named: Named,
+    /// Where the kubeconfig came from, and its context, if one was needed.
+    pub(crate) kubeconfig: Option<(Origin, Option<String>)>,
+}
+
+impl Session {
+    /// Reads what the request needs and no more: an unused kubeconfig may be broken, and an unused
+    /// plugin is not compiled.
+    pub(crate) async fn open(
+        global: &Global,
+        flags: &Request,
+        wanted: &Wanted,
+    ) -> Result<Self, Failure> {
+        let region = request::region(
+            flags,
+            wanted.says_its_region(),
+            std::env::var("AWS_REGION").ok(),
+        );
+        let flags = Request {
+            region,
+            ..flags.clone()
+        };
+        let named = Named::of(&flags)?;
+        named.check()?;
+        let configuration = Configuration::read(global)?;
+        let cluster = match needs_cluster(&named, &configuration) {
+            true => Some(Cluster::find(global).await?),
+            false => None,
+        };
+        let named = named.within(cluster.as_ref().map_or("default", Cluster::namespace));
+        let request = request::build(&flags, &named)?;
+        let kubeconfig = cluster
+            .as_ref()
+            .map(|cluster| (cluster.origin.clone(), cluster.context.clone()));
+        let host = host(&configuration, &flags.provider, cluster).await?;
+        Ok(Self {
+            host,
+            request,
+            flags,
+            named,
+            kubeconfig,
+        })
+    }
+
+    /// Asks the host.
+    pub(crate) async fn ask(&self, wanted: &Wanted) -> Result<Answer, Failure> {
+        self.ask_host(&self.host, wanted).await
+    }
+
+    /// Asks the host, and writes down its decisions.
+    pub(crate) async fn ask_explaining(
+        &self,
+        wanted: &Wanted,
+        journal: &Journal,
+    ) -> Result<Answer, Failure> {
+        self.ask_host(&self.host.explaining(journal.clone()), wanted)
+            .await
+    }
+
+    async fn ask_host(&self, host: &CredentialHost, wanted: &Wanted) -> Result<Answer, Failure> {
+        let waiting = format!(
+            "waiting for an answer to {} {}",
+            wanted.verb(),
+            self.flags.provider
+        );
+        noted(&waiting, wanted.ask(host, &self.request))
+            .await
+            .map_err(Failure::from)
+    }
+}
+
+/// With the gate closed the host refuses before it reads anything, and so do we.
+fn needs_cluster(named: &Named, configuration: &Configuration) -> bool {
+    let is_named = match named {
+        Named::Process => false,
+        Named::Namespace(_) => configuration.host.default_service_account.is_some(),
+        Named::Account { .. } => true,
+    };
+    is_named && configuration.is_object_level()
+}
+
+async fn host(
+    configuration: &Configuration,
+    provider: &str,
+    cluster: Option<Cluster>,
+) -> Result<CredentialHost, Failure> {
+    let client = cluster.map(Cluster::client).transpose()?;
+    let engine = PluginEngine::new()?;
+    let only = configuration.only(provider);
+    let what = match only {
+        Some(plugin) => format!("compiling plugin {plugin}"),
+        None => "compiling all plugins".to_owned(),
+    };
+    let building =
+        configuration
+            .host
+            .builder(&engine, &configuration.directory, &bundled::find, only);
+    let mut builder = noted(&what, building).await?;
+    if let Some(client) = client {
+        builder = builder.service_accounts(KubernetesServiceAccounts::new(client));
+    }
+    builder.build().map_err(Failure::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatepass::config::HostConfig;
+    use std::path::PathBuf;
+
+    #[test]
+    fn a_cluster_is_looked_for_only_where_an_account_may_be_named() {
+        let account = || Named::Account {
+            namespace: None,
+            name: "a".into(),
+        };
+        let namespace = || Named::Namespace("n".into());
+        let cases = [
+            (Named::Process, true, None, false),
+            (account(), true, None, true),
+            (account(), false, None, false),
+            (namespace(), true, None, false),
+            (namespace(), true, Some("d"), true),
+            (namespace(), false, Some("d"), false),
+        ];
+        for (named, gate, default, expected) in cases {
+            let mut host = HostConfig::bundled(&[]);
+            host.feature_gates
+                .insert("ObjectLevelWorkloadIdentity".into(), gate);
+            host.default_service_account = default.map(Into::into);
+            let configuration = Configuration {
+                host,
+                directory: PathBuf::new(),
+            };
+            assert_eq!(
+                needs_cluster(&named, &configuration),
+                expected,
+                "{named:?} {gate} {default:?}"
+            );
+        }
+    }
+}

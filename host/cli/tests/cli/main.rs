@@ -1,0 +1,20 @@
+//! The program, run as people run it, against a sandbox in this process.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the steps that tests share fail a test as the tests themselves do"
+)]
+
+mod world;
+
+mod demo;
+mod explain;
+mod kubeconfig;
+mod plugin;
+mod refusal;
+mod registry;
+mod sandbox;
+mod talk;
+mod token;
