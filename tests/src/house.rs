@@ -1,0 +1,188 @@
+//! A sandbox, and a host whose plugins reach nothing else.
+
+use crate::component;
+use anyhow::Result;
+use gatepass::clock::ManualClock;
+use gatepass::config::{HostConfig, PluginConfig};
+use gatepass::kubernetes::KubernetesServiceAccounts;
+use gatepass::plugin::{Digest, PluginEngine};
+use gatepass::{CredentialHost, CredentialRequest, Error};
+use gatepass_sandbox::{Clock, Sandbox};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// A sandbox with the demonstration scenario, and a host that is pointed at it.
+#[derive(Debug)]
+pub struct House {
+    /// The clouds and clusters.
+    pub sandbox: Sandbox,
+    /// The host.
+    pub host: CredentialHost,
+    /// The host's clock. It stands still at the time at which the house was built.
+    pub clock: Arc<ManualClock>,
+}
+
+impl House {
+    /// A house with the bundled plugins.
+    ///
+    /// # Errors
+    ///
+    /// A plugin is not built, or the sandbox does not start.
+    pub async fn new() -> Result<Self> {
+        Self::with(|_| {}).await
+    }
+
+    /// A house whose configuration is changed before the host is built.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), or the configuration is refused.
+    pub async fn with(change: impl FnOnce(&mut HostConfig)) -> Result<Self> {
+        let sandbox = Sandbox::demo().await?;
+        let mut config = configuration(&sandbox);
+        change(&mut config);
+        let clock = Arc::new(ManualClock::at(sandbox.clock().now()));
+        let host = build(&config, &sandbox, &clock).await?;
+        Ok(Self {
+            sandbox,
+            host,
+            clock,
+        })
+    }
+
+    /// The API server of the management cluster, as this user.
+    ///
+    /// # Errors
+    ///
+    /// The kubeconfig is refused.
+    pub async fn kubernetes(&self, user: &str) -> Result<kube::Client> {
+        client(&self.sandbox, user).await
+    }
+
+    /// Moves the clocks of host and sandbox.
+    pub fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+        self.sandbox.advance(by);
+    }
+
+    /// How often the cloud was asked for this action.
+    #[must_use]
+    pub fn asked(&self, action: &str) -> usize {
+        let requests = self.sandbox.requests();
+        requests
+            .iter()
+            .filter(|request| request.action.as_deref() == Some(action))
+            .count()
+    }
+
+    /// How many ServiceAccount tokens were asked for.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        let requests = self.sandbox.requests();
+        let token = |path: &str| path.contains("/serviceaccounts/") && path.ends_with("/token");
+        requests
+            .iter()
+            .filter(|request| token(&request.path))
+            .count()
+    }
+}
+
+/// One engine for all tests of a process, as in a controller.
+///
+/// # Errors
+///
+/// The machine lacks what the engine needs.
+pub fn engine() -> Result<PluginEngine, Error> {
+    static ENGINE: OnceLock<PluginEngine> = OnceLock::new();
+    if let Some(engine) = ENGINE.get() {
+        return Ok(engine.clone());
+    }
+    let engine = PluginEngine::new()?;
+    Ok(ENGINE.get_or_init(|| engine).clone())
+}
+
+/// The bundled plugins, the gate open, and every host name leading to the sandbox.
+fn configuration(sandbox: &Sandbox) -> HostConfig {
+    let mut config = HostConfig::bundled(&["aws", "generic"]);
+    config
+        .feature_gates
+        .insert("ObjectLevelWorkloadIdentity".into(), true);
+    config.network.ca = Some(sandbox.ca_pem().into());
+    config.network.system_authorities = Some(false);
+    config
+        .network
+        .connect_to
+        .insert("*:443".into(), sandbox.address().to_string());
+    config
+}
+
+/// Adds a guest of the tests to a configuration, with its digest and a grant in YAML's words.
+///
+/// # Errors
+///
+/// The guest is not built.
+pub fn guest(name: &str, change: impl FnOnce(&mut PluginConfig)) -> Result<PluginConfig> {
+    let file = component::target()
+        .join("guests")
+        .join(format!("{name}.wasm"));
+    let mut plugin = PluginConfig {
+        digest: Some(Digest::of(&component::guest(name)?).to_string()),
+        file: Some(file),
+        ..PluginConfig::default()
+    };
+    change(&mut plugin);
+    Ok(plugin)
+}
+
+async fn build(
+    config: &HostConfig,
+    sandbox: &Sandbox,
+    clock: &Arc<ManualClock>,
+) -> Result<CredentialHost> {
+    let bundled = |name: &str| component::plugin(name).ok();
+    let builder = config
+        .builder(
+            &engine()?.with_clock(clock.clone()),
+            Path::new("."),
+            &bundled,
+            None,
+        )
+        .await?;
+    let accounts = KubernetesServiceAccounts::new(client(sandbox, "admin").await?);
+    Ok(builder
+        .service_accounts(accounts)
+        .clock(clock.clone())
+        .build()?)
+}
+
+async fn client(sandbox: &Sandbox, user: &str) -> Result<kube::Client> {
+    let kubeconfig = Kubeconfig::from_yaml(&sandbox.kubernetes().kubeconfig(user))?;
+    let mut config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    // What the host does with an answer is tested, not what the client tries by itself.
+    config.default_retry = false;
+    Ok(kube::Client::try_from(config)?)
+}
+
+/// A request for the role that trusts tenant A's account for ECR.
+///
+/// # Errors
+///
+/// Never: the names are legal.
+pub fn tenant_a() -> Result<CredentialRequest, Error> {
+    tenant("tenant-a", "tenant-a-ecr-sa")
+}
+
+/// A request for AWS in us-east-1 on behalf of this account.
+///
+/// # Errors
+///
+/// The names are illegal.
+pub fn tenant(namespace: &str, account: &str) -> Result<CredentialRequest, Error> {
+    CredentialRequest::builder("aws")
+        .service_account(namespace, account)
+        .region("us-east-1")
+        .build()
+}

@@ -1,0 +1,5 @@
+//! What the end-to-end tests stand on: a house with a sandbox, a host and plugins in it, and real peers.
+
+pub mod component;
+pub mod house;
+pub mod peer;
