@@ -3,12 +3,14 @@
 
 use crate::egress::{self, Segment};
 use crate::generated::exports::gatepass::provider::provider as exported;
-use crate::generated::gatepass::provider::{egress as wire_egress, log, signer, types};
+use crate::generated::gatepass::provider::{egress as wire_egress, files, log, signer, types};
+use crate::generated::git::exports::gatepass::provider::git as exported_git;
+use crate::generated::trust::exports::gatepass::provider::trust as exported_trust;
 use crate::{
     AwsKeys, Basic, Clock, ClusterAccess, ClusterReference, Credential, Description, Egress,
-    Environment, Error, ErrorCode, Exchange, Facts, Level, Log, Material, ObjectReference,
-    Provider, RegistryTarget, Request, ServiceAccount, Signer, Source, SourceKind, Subject, Verb,
-    X509,
+    Environment, Error, ErrorCode, Exchange, Facts, Git, Level, Log, Material, ObjectReference,
+    Provider, RegistryTarget, Request, ServiceAccount, Signer, Source, SourceKind, Subject, Trust,
+    Verb, X509,
 };
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
@@ -113,6 +115,46 @@ impl<P: Provider + Default> exported::Guest for Component<P> {
     }
 }
 
+impl<P: Git + Default> exported_git::Guest for Component<P> {
+    fn repository(
+        url: String,
+        facts: types::Facts,
+        request: types::Request,
+    ) -> Result<exported_git::GitTarget, types::Error> {
+        let target = P::default().repository(&url, &self::facts(facts), &request.into())?;
+        Ok(exported_git::GitTarget {
+            cache_input: target.cache_input,
+            access: target.access.into(),
+        })
+    }
+
+    fn git_credentials(
+        url: String,
+        access: types::Credential,
+        facts: types::Facts,
+        request: types::Request,
+    ) -> Result<types::Credential, types::Error> {
+        let (access, facts, request) = (access.into(), self::facts(facts), request.into());
+        let credential =
+            P::default().git_credentials(&url, &access, &facts, &request, &ImportedHost)?;
+        Ok(credential.into())
+    }
+}
+
+impl<P: Trust + Default> exported_trust::Guest for Component<P> {
+    fn policy(
+        subject: types::Subject,
+        identity: String,
+        issuer: String,
+        audiences: Vec<String>,
+        facts: types::Facts,
+        request: types::Request,
+    ) -> Result<String, types::Error> {
+        let (subject, facts, request) = (subject.into(), self::facts(facts), request.into());
+        Ok(P::default().policy(&subject, &identity, &issuer, &audiences, &facts, &request)?)
+    }
+}
+
 /// The host behind the component's imports.
 struct ImportedHost;
 
@@ -150,7 +192,7 @@ impl Environment for ImportedHost {
     }
 
     fn file(&self, path: &str) -> std::io::Result<Vec<u8>> {
-        std::fs::read(path)
+        files::read(path).map_err(std::io::Error::from)
     }
 }
 
@@ -213,6 +255,18 @@ impl From<signer::Error> for Error {
             signer::ErrorCode::Refused => Self::internal(error.message),
             signer::ErrorCode::Unavailable => Self::unavailable(error.message),
         }
+    }
+}
+
+impl From<files::Error> for std::io::Error {
+    fn from(error: files::Error) -> Self {
+        let kind = match error.code {
+            files::ErrorCode::NotGranted => std::io::ErrorKind::PermissionDenied,
+            files::ErrorCode::NotFound => std::io::ErrorKind::NotFound,
+            files::ErrorCode::Unreadable => std::io::ErrorKind::Other,
+            files::ErrorCode::TooLarge => std::io::ErrorKind::FileTooLarge,
+        };
+        Self::new(kind, error.message)
     }
 }
 

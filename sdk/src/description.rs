@@ -73,7 +73,8 @@ pub struct Wishes {
     pub audiences: Vec<String>,
     /// Names of environment variables, for ambient calls.
     pub environment: Vec<String>,
-    /// Absolute paths of files, for ambient calls.
+    /// Names of files, for ambient calls: an absolute path, `$NAME` for the path that a variable of the
+    /// host holds, or `$NAME/…`.
     pub files: Vec<String>,
     /// Whether it needs the host's signer.
     pub signer: bool,

@@ -28,3 +28,33 @@ wit_bindgen::generate!({
     default_bindings_module: "::gatepass_sdk::generated",
     runtime_path: "::gatepass_sdk::wit_bindgen::rt",
 });
+
+/// The optional interface `git`.
+pub mod git {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "git-plugin",
+        with: {
+            "gatepass:provider/types@0.1.0": crate::generated::gatepass::provider::types,
+        },
+        pub_export_macro: true,
+        export_macro_name: "export_git",
+        default_bindings_module: "::gatepass_sdk::generated::git",
+        runtime_path: "::gatepass_sdk::wit_bindgen::rt",
+    });
+}
+
+/// The optional interface `trust`.
+pub mod trust {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "trust-plugin",
+        with: {
+            "gatepass:provider/types@0.1.0": crate::generated::gatepass::provider::types,
+        },
+        pub_export_macro: true,
+        export_macro_name: "export_trust",
+        default_bindings_module: "::gatepass_sdk::generated::trust",
+        runtime_path: "::gatepass_sdk::wit_bindgen::rt",
+    });
+}

@@ -110,12 +110,14 @@ mod error;
 mod export;
 #[doc(hidden)]
 pub mod generated;
+mod git;
 mod host;
 mod provider;
 mod registry;
 mod request;
 mod subject;
 pub mod testing;
+mod trust;
 
 pub use address::{Authority, HttpsAddress};
 #[doc(hidden)]
@@ -124,10 +126,12 @@ pub use cluster::{ClusterAccess, ClusterReference, is_certificate};
 pub use credential::{AwsKeys, Basic, Credential, Material, Secret, X509};
 pub use description::{Annotation, Description, SourceKind, Verb, Wishes};
 pub use error::{Error, ErrorCode};
+pub use git::{Git, GitTarget};
 pub use host::{Clock, Egress, Environment, Host, Level, Log, Signer};
 pub use provider::{Exchange, Provider, Source};
 pub use registry::RegistryTarget;
 pub use request::{Facts, Parameters, Request};
 pub use subject::{ObjectReference, ServiceAccount, Subject};
+pub use trust::Trust;
 #[doc(hidden)]
 pub use wit_bindgen;
