@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 /// The floor of each room of `host/src`, by the first part of its path.
 const FLOORS: &[(&str, u8)] = &[
     ("clock", 0),
+    ("environment", 0),
     ("error", 0),
     ("secret", 0),
     ("journal", 0),
@@ -21,6 +22,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("subject", 1),
     ("credential", 1),
     ("service_account", 1),
+    ("git", 1),
     ("repository", 1),
     ("provider", 2),
     ("cache", 2),

@@ -49,7 +49,9 @@ pub mod clock;
 pub mod config;
 mod credential;
 pub mod egress;
+pub mod environment;
 mod error;
+mod git;
 mod host;
 mod journal;
 pub mod kubernetes;
@@ -65,15 +67,17 @@ mod subject;
 pub use builder::CredentialHostBuilder;
 pub use credential::{
     AwsKeys, Basic, ClusterAccess, ClusterReference, Credential, Issued, Material, Origination,
-    RegistryCredential, X509,
+    RegistryCredential, StartingKeys, X509,
 };
 pub use egress::send::Network;
 pub use error::{Error, ErrorKind};
-pub use host::CredentialHost;
+pub use git::GitUrl;
+pub use host::{CredentialHost, TrustPolicy};
 pub use journal::{Journal, Step, Verdict};
 pub use repository::Repository;
 pub use request::{
-    AccessRequest, CaBundle, CredentialRequest, CredentialRequestBuilder, ProxyUrl, Transport,
+    AccessRequest, CaBundle, CredentialRequest, CredentialRequestBuilder, MAX_LINKS, ProxyUrl,
+    Transport,
 };
 pub use secret::Secret;
 pub use service_account::{

@@ -29,6 +29,12 @@ pub enum Verb {
     Cluster,
     /// The API server and its token.
     RestConfig,
+    /// The access that the login to a Git remote needs (interface `git`).
+    Repository,
+    /// The login to a Git remote (interface `git`).
+    GitCredentials,
+    /// What the other side must be told (interface `trust`).
+    Policy,
 }
 
 impl Verb {
@@ -44,6 +50,9 @@ impl Verb {
             Self::RegistryCredentials => "registry-credentials",
             Self::Cluster => "cluster",
             Self::RestConfig => "rest-config",
+            Self::Repository => "repository",
+            Self::GitCredentials => "git-credentials",
+            Self::Policy => "policy",
         }
     }
 }
@@ -146,8 +155,23 @@ pub enum Source {
     Ambient,
     /// This token, which the provider does not see.
     SubjectToken(SubjectToken),
+    /// The credential of an earlier link of a chain.
+    Credential(Arc<Credential>),
     /// The host's key, which signs for the object of the request.
     Signer,
+}
+
+impl Source {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> SourceKind {
+        match self {
+            Self::Ambient => SourceKind::Ambient,
+            Self::SubjectToken(_) => SourceKind::SubjectToken,
+            Self::Credential(_) => SourceKind::Credential,
+            Self::Signer => SourceKind::Signer,
+        }
+    }
 }
 
 /// Who chose an audience.
@@ -190,6 +214,28 @@ pub struct RegistryTarget {
     pub access: AccessRequest,
 }
 
+/// What a login to a Git remote needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitTarget {
+    /// What distinguishes one login from another.
+    pub cache_input: String,
+    /// The access that the login needs.
+    pub access: AccessRequest,
+}
+
+/// Whom the other side is to trust.
+#[derive(Clone, Copy, Debug)]
+pub struct Trusted<'a> {
+    /// The subject.
+    pub subject: &'a Subject,
+    /// What it becomes.
+    pub identity: &'a str,
+    /// Who signs its tokens.
+    pub issuer: &'a str,
+    /// For whom they are.
+    pub audiences: &'a [String],
+}
+
 /// Where a cluster's API server is, and its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestConfig {
@@ -210,6 +256,26 @@ pub struct RestConfig {
 pub trait Provider: Send + Sync + std::fmt::Debug {
     /// What the provider says of itself.
     fn description(&self) -> &Description;
+
+    /// Checks that an exchange can start from this kind of source, before anything is asked for.
+    ///
+    /// # Errors
+    ///
+    /// `Configuration`, naming what it starts from.
+    fn check_source(&self, source: SourceKind) -> Result<(), Error> {
+        let description = self.description();
+        if description.sources.contains(&source) {
+            return Ok(());
+        }
+        let error = Error::configuration(format!(
+            "provider '{}' does not start from {}",
+            description.name,
+            source.as_str()
+        ));
+        let starts = description.sources.iter().map(|source| source.as_str());
+        let starts: Vec<&str> = starts.collect();
+        Err(error.remedy(format!("it starts from {}", starts.join(", "))))
+    }
 
     /// What distinguishes this very code from every other: the digest of a plugin.
     fn digest(&self) -> &str;
@@ -303,4 +369,30 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
         access: &[Arc<Credential>],
         call: Call<'_>,
     ) -> Result<RestConfig, Error>;
+
+    /// The access that the login to a Git remote needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::NeedsFacts`], or sorted by who must act; `Configuration` if it knows no remotes.
+    async fn git_repository(&self, url: &str, call: Call<'_>) -> Result<GitTarget, Failure>;
+
+    /// The login to a Git remote.
+    ///
+    /// # Errors
+    ///
+    /// Sorted by who must act.
+    async fn git_credentials(
+        &self,
+        url: &str,
+        access: &Credential,
+        call: Call<'_>,
+    ) -> Result<Credential, Error>;
+
+    /// A policy or commands by which the other side comes to trust a subject.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::NeedsFacts`], or sorted by who must act; `Configuration` if it knows none.
+    async fn trust_policy(&self, trusted: Trusted<'_>, call: Call<'_>) -> Result<String, Failure>;
 }

@@ -42,6 +42,10 @@ pub struct GrantConfig {
     pub audiences: Vec<String>,
     /// Environment variables, in ambient calls.
     pub environment: Vec<String>,
+    /// Files, in ambient calls: an absolute path, `$NAME` or `$NAME/PATH`.
+    pub files: Vec<String>,
+    /// Whether the host's signer signs for it.
+    pub signer: bool,
     /// Networks that may be dialled though they are not public: `10.0.0.0/8`.
     pub networks: Vec<String>,
 }
@@ -160,6 +164,12 @@ impl GrantConfig {
             hosts: hosts?,
             audiences: self.audiences.clone(),
             environment: self.environment.clone(),
+            files: self
+                .files
+                .iter()
+                .map(|file| file.parse())
+                .collect::<Result<_, _>>()?,
+            signer: self.signer,
             networks: self
                 .networks
                 .iter()

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use url::{Host, Url};
 
@@ -15,6 +16,17 @@ const METADATA: &[&str] = &[
     "[fd00:ec2::23]",
     "metadata.google.internal",
 ];
+
+/// The one of these that is a name, and the addresses that it stands for: a name that resolved to any
+/// other would be somebody's trick
+/// (<https://cloud.google.com/compute/docs/metadata/querying-metadata>).
+const METADATA_NAME: &str = "metadata.google.internal";
+const METADATA_ADDRESSES: &[&str] = &["169.254.169.254", "fd20:ce::254"];
+
+/// Whether this name is one of a metadata service, and this address its own.
+pub(crate) fn is_metadata_address(name: &str, address: IpAddr) -> bool {
+    name == METADATA_NAME && METADATA_ADDRESSES.contains(&address.to_string().as_str())
+}
 
 /// What a wildcard is while the URL parser looks at its host.
 const WILDCARD: &str = "wildcard-label";
@@ -45,6 +57,12 @@ pub struct AllowedHost {
 }
 
 impl AllowedHost {
+    /// Whether it is an address at which a cloud serves metadata to its own machines.
+    #[must_use]
+    pub fn is_metadata(&self) -> bool {
+        self.scheme == "http"
+    }
+
     /// Whether a URL's scheme, host and port are these. It does not look at the rest of the URL, nor
     /// at the address behind the name.
     #[must_use]
@@ -260,6 +278,20 @@ mod tests {
         ];
         for (url, expected) in cases {
             assert_eq!(parse_url(url).is_ok(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_metadata_service_stands_for_its_own_addresses() {
+        for (name, address, expected) in [
+            ("metadata.google.internal", "169.254.169.254", true),
+            ("metadata.google.internal", "fd20:ce::254", true),
+            ("metadata.google.internal", "169.254.169.253", false),
+            ("metadata.google.internal", "10.0.0.1", false),
+            ("a.example", "169.254.169.254", false),
+        ] {
+            let permitted = is_metadata_address(name, address.parse().unwrap());
+            assert_eq!(permitted, expected, "{name} {address}");
         }
     }
 

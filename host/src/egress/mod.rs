@@ -63,6 +63,45 @@ pub(crate) struct Incoming {
     pub(crate) body: Zeroizing<Vec<u8>>,
 }
 
+impl Incoming {
+    /// The answer with a placeholder wherever it quotes the subject token: services that echo what they
+    /// were sent must not be a way around the segment.
+    pub(crate) fn without(mut self, token: Option<&Secret>) -> Self {
+        let Some(token) = token.map(Secret::expose).filter(|token| !token.is_empty()) else {
+            return self;
+        };
+        for (_, value) in &mut self.headers {
+            if value.contains(token) {
+                *value = value.replace(token, WITHHELD);
+            }
+        }
+        if memmem(&self.body, token.as_bytes()).is_some() {
+            self.body = replaced(&self.body, token.as_bytes());
+        }
+        self
+    }
+}
+
+/// What stands for the token in an answer that quotes it.
+const WITHHELD: &str = "[subject-token]";
+
+fn memmem(text: &[u8], word: &[u8]) -> Option<usize> {
+    text.windows(word.len()).position(|window| window == word)
+}
+
+fn replaced(mut text: &[u8], word: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut whole = Zeroizing::new(Vec::with_capacity(text.len() + WITHHELD.len()));
+    while let Some((before, after)) = memmem(text, word)
+        .and_then(|place| Some((text.get(..place)?, text.get(place + word.len()..)?)))
+    {
+        whole.extend_from_slice(before);
+        whole.extend_from_slice(WITHHELD.as_bytes());
+        text = after;
+    }
+    whole.extend_from_slice(text);
+    whole
+}
+
 /// Why a request was not sent, or had no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -186,6 +225,25 @@ mod tests {
         let error = assemble(&many, Some(&token), 1024).unwrap_err();
         assert_eq!(error.refusal, Refusal::BudgetExceeded);
         assert!(assemble(&many[..4], Some(&token), 12).is_ok());
+    }
+
+    #[test]
+    fn an_answer_that_quotes_the_token_is_given_without_it() {
+        let token = Secret::from("e.y.J");
+        let answer = |body: &str| Incoming {
+            status: 400,
+            headers: vec![("www-authenticate".into(), "Bearer e.y.J".into())],
+            body: Zeroizing::new(body.as_bytes().to_vec()),
+        };
+        let quoted = answer("{\"got\":\"e.y.J\",\"again\":\"e.y.J\"}").without(Some(&token));
+        let told = String::from_utf8(quoted.body.to_vec()).unwrap();
+        let expected = "{\"got\":\"[subject-token]\",\"again\":\"[subject-token]\"}";
+        assert_eq!(told, expected);
+        assert_eq!(quoted.headers[0].1, "Bearer [subject-token]");
+        let other = answer("e.y.K").without(Some(&token));
+        assert_eq!(other.body.as_slice(), b"e.y.K");
+        let none = answer("e.y.J").without(None);
+        assert_eq!(none.body.as_slice(), b"e.y.J");
     }
 
     #[test]

@@ -48,6 +48,14 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
+    /// The same without the hosts that serve a machine its own identity, the only ones that are reached
+    /// over plain HTTP.
+    pub(crate) fn without_metadata(&self) -> Self {
+        let mut reach = self.clone();
+        reach.granted.retain(|host| !host.is_metadata());
+        reach
+    }
+
     /// Whether a URL may be sent to.
     pub(crate) fn permits(&self, url: &Url) -> Result<(), EgressError> {
         let origin = shown(url);
@@ -119,13 +127,13 @@ impl Sender {
         };
         let rule = self.rule(transport, &url);
         let mut prepared = self.prepare(&outgoing, token)?;
-        let url = addressed(url, &mut prepared.headers, rule.is_some())?;
+        let dialled = addressed(&url, &mut prepared.headers, rule.as_ref())?;
         let client = self.client(plugin, reach, transport, rule).await?;
         let timeout = outgoing.timeout.map_or(self.limits.request_timeout, |own| {
             own.min(self.limits.request_timeout)
         });
-        match tokio::time::timeout(timeout, self.exchange(&client, &url, prepared)).await {
-            Ok(answer) => answer,
+        match tokio::time::timeout(timeout, self.exchange(&client, &dialled, prepared)).await {
+            Ok(answer) => answer.map(|incoming| incoming.without(token)),
             Err(_) => Err(EgressError::new(
                 Refusal::TimedOut,
                 format!(
@@ -282,18 +290,34 @@ struct Prepared {
     body: Zeroizing<Vec<u8>>,
 }
 
-/// Under a rule of `connect-to` the rule's address names the port that is dialled, which a port in the
-/// URL would override: it moves into `Host`, where the other side reads it.
-fn addressed(mut url: Url, headers: &mut HeaderMap, ruled: bool) -> Result<Url, EgressError> {
-    let (Some(host), Some(port), true) = (url.host_str(), url.port(), ruled) else {
-        return Ok(url);
+/// What is dialled under a rule of `connect-to`. Over TLS the name stays, since the certificate is
+/// checked against it, and the resolver answers the rule's address; a port in the URL would override the
+/// rule's. In the clear, where a host may be an address that no resolver is asked for, the rule's address
+/// takes its place. Either way the other side reads in `Host` where the request was meant for.
+fn addressed(
+    url: &Url,
+    headers: &mut HeaderMap,
+    rule: Option<&(String, SocketAddr)>,
+) -> Result<Url, EgressError> {
+    let mut dialled = url.clone();
+    let (Some(host), Some((_, address))) = (url.host_str(), rule) else {
+        return Ok(dialled);
     };
-    let authority = HeaderValue::from_str(&format!("{host}:{port}"))
+    let authority = match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    };
+    let authority = HeaderValue::from_str(&authority)
         .map_err(|_| EgressError::invalid("the host is not valid in a header"))?;
     headers.insert(reqwest::header::HOST, authority);
-    url.set_port(None)
-        .map_err(|()| EgressError::invalid("the port cannot be moved into the Host header"))?;
-    Ok(url)
+    let moved = match url.scheme() {
+        "http" => dialled
+            .set_ip_host(address.ip())
+            .and_then(|()| dialled.set_port(Some(address.port()))),
+        _ => dialled.set_port(None),
+    };
+    moved.map_err(|()| EgressError::invalid("the address of the rule does not fit the URL"))?;
+    Ok(dialled)
 }
 
 /// Headers that the host sets itself, and those that would change how the message is framed or
@@ -416,9 +440,10 @@ impl Resolve for CheckedResolver {
         Box::pin(async move {
             let found: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let refused = found
-                .iter()
-                .find(|found| !address::permits(found.ip(), &networks));
+            let refused = found.iter().find(|found| {
+                let metadata = allowed_host::is_metadata_address(name.as_str(), found.ip());
+                !metadata && !address::permits(found.ip(), &networks)
+            });
             if let Some(refused) = refused {
                 let host = name.as_str().to_owned();
                 let address = refused.ip();

@@ -19,6 +19,27 @@ wasmtime::component::bindgen!({
     world: "plugin",
     imports: {
         "gatepass:provider/egress.send": async,
+        "gatepass:provider/files.read": async,
     },
     exports: { default: async },
 });
+
+/// The optional interface `git`.
+pub mod git {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "git-plugin",
+        with: { "gatepass:provider/types": super::gatepass::provider::types },
+        exports: { default: async },
+    });
+}
+
+/// The optional interface `trust`.
+pub mod trust {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "trust-plugin",
+        with: { "gatepass:provider/types": super::gatepass::provider::types },
+        exports: { default: async },
+    });
+}

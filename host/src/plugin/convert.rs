@@ -54,9 +54,9 @@ pub(super) fn failure(plugin: &str, verb: &str, error: &types::Error) -> Failure
     Error::new(kind, message).wait(wait).into()
 }
 
-/// An error of a verb that has no use for facts any more.
-pub(super) fn error(plugin: &str, verb: &str, error: &types::Error) -> Error {
-    match failure(plugin, verb, error) {
+/// The failure of a verb that has no use for facts any more.
+pub(super) fn settled(plugin: &str, verb: &str, failure: Failure) -> Error {
+    match failure {
         Failure::Error(error) => error,
         Failure::NeedsFacts => Error::plugin(format!(
             "plugin '{plugin}' asks for facts in {verb}, which is no pure verb"

@@ -3,6 +3,7 @@
 use super::limits;
 use super::source::{Digest, PluginSource};
 use crate::clock::{Clock, SystemClock};
+use crate::environment::{Environment, ProcessEnvironment};
 use crate::error::Error;
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +32,7 @@ pub struct PluginEngine {
     engine: wasmtime::Engine,
     ticker: Arc<Ticker>,
     clock: Arc<dyn Clock>,
+    environment: Arc<dyn Environment>,
     // A few lines without await: the standard mutex.
     compiled: Arc<Mutex<HashMap<Digest, Component>>>,
 }
@@ -61,6 +63,7 @@ impl PluginEngine {
             engine,
             ticker: Arc::new(ticker),
             clock: Arc::new(SystemClock),
+            environment: Arc::new(ProcessEnvironment),
             compiled: Arc::default(),
         })
     }
@@ -74,8 +77,21 @@ impl PluginEngine {
         }
     }
 
+    /// The same engine, whose guests are lent variables and files of this environment.
+    #[must_use]
+    pub fn with_environment(&self, environment: Arc<dyn Environment>) -> Self {
+        Self {
+            environment,
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
+    }
+
+    pub(crate) fn environment(&self) -> Arc<dyn Environment> {
+        Arc::clone(&self.environment)
     }
 
     /// Compiles a component, unless it has done so before: the digest is that of the bytes.

@@ -2,9 +2,11 @@
 
 use crate::egress::AllowedHost;
 use crate::egress::send::Reach;
+use crate::environment::{Environment, FileName};
 use crate::error::{Error, ErrorKind};
 use crate::provider::{ChosenBy, Wishes};
 use ipnet::IpNet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What an operator allows one plugin. There is no default: an empty grant is asked for by name.
@@ -17,6 +19,10 @@ pub struct Grant {
     pub audiences: Vec<String>,
     /// Environment variables that it sees in ambient calls.
     pub environment: Vec<String>,
+    /// Files that it reads in ambient calls.
+    pub files: Vec<FileName>,
+    /// Whether the host's signer signs for it.
+    pub signer: bool,
     /// Networks that may be dialled though they are not of the public internet.
     pub networks: Vec<IpNet>,
 }
@@ -29,6 +35,8 @@ impl Grant {
             hosts: Vec::new(),
             audiences: Vec::new(),
             environment: Vec::new(),
+            files: Vec::new(),
+            signer: false,
             networks: Vec::new(),
         }
     }
@@ -37,12 +45,14 @@ impl Grant {
     ///
     /// # Errors
     ///
-    /// `Plugin`: a wish is not an allowed host.
+    /// `Plugin`: a wish is not an allowed host, or not the name of a file.
     pub fn as_wished(wishes: &Wishes) -> Result<Self, Error> {
         Ok(Self {
             hosts: parse_hosts(&wishes.hosts)?,
             audiences: wishes.audiences.clone(),
             environment: wishes.environment.clone(),
+            files: parse_files(&wishes.files)?,
+            signer: wishes.signer,
             networks: Vec::new(),
         })
     }
@@ -69,25 +79,44 @@ fn parse_hosts(hosts: &[String]) -> Result<Vec<AllowedHost>, Error> {
         .collect()
 }
 
-/// Audiences that the API server accepts for itself by default: a token for one of them is a key to the
-/// cluster (<https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/>,
-/// `--api-audiences`, which defaults to the issuer).
-const API_SERVER_AUDIENCES: &[&str] = &[
-    "api",
-    "kubernetes",
-    "kubernetes.default.svc",
-    "https://kubernetes",
-    "https://kubernetes.default",
-    "https://kubernetes.default.svc",
-    "https://kubernetes.default.svc.cluster.local",
-];
+fn parse_files(files: &[String]) -> Result<Vec<FileName>, Error> {
+    files
+        .iter()
+        .map(|file| {
+            file.parse().map_err(|error: Error| {
+                Error::plugin("the plugin wishes for a file that cannot be granted").because(error)
+            })
+        })
+        .collect()
+}
+
+/// Audiences that API servers are told to accept for themselves, beside the names of their own service:
+/// a token for one of them is a key to the cluster
+/// (<https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/>,
+/// `--api-audiences`, which defaults to the issuer; k3s and RKE2 add their own names).
+const API_SERVER_AUDIENCES: &[&str] = &["api", "k3s", "rke2"];
+
+/// Whether an audience is one that API servers usually accept. Their service is
+/// `kubernetes.default.svc`, under whatever domain a cluster has, with or without its last labels.
+fn is_api_server(audience: &str) -> bool {
+    let lower = audience.to_ascii_lowercase();
+    let host = lower.strip_prefix("https://").unwrap_or(&lower);
+    let host = host.split(['/', ':']).next().unwrap_or_default();
+    let mut labels = host.trim_end_matches('.').split('.');
+    let service = labels.next() == Some("kubernetes")
+        && labels.next().is_none_or(|namespace| namespace == "default")
+        && labels.next().is_none_or(|kind| kind == "svc");
+    service || API_SERVER_AUDIENCES.contains(&lower.as_str())
+}
 
 /// What a plugin has: its grant, where it wished for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
     pub(crate) grant: Grant,
     wishes: Wishes,
-    pub(crate) reach: Arc<Reach>,
+    wished_files: Vec<FileName>,
+    reach: Arc<Reach>,
+    ambient_reach: Arc<Reach>,
 }
 
 impl Granted {
@@ -96,7 +125,7 @@ impl Granted {
             GrantPolicy::Exactly(grant) => grant,
             GrantPolicy::AsWished => Grant::as_wished(wishes)?,
         };
-        let reach = Reach {
+        let ambient = Reach {
             granted: grant.hosts.clone(),
             wished: parse_hosts(&wishes.hosts)?,
             networks: grant.networks.clone().into(),
@@ -104,19 +133,44 @@ impl Granted {
         Ok(Self {
             grant,
             wishes: wishes.clone(),
-            reach: Arc::new(reach),
+            wished_files: parse_files(&wishes.files)?,
+            reach: Arc::new(ambient.without_metadata()),
+            ambient_reach: Arc::new(ambient),
+        })
+    }
+
+    /// What a call may reach. Metadata addresses are the machine's own identity, which only an ambient
+    /// call may take.
+    pub(crate) fn reach(&self, ambient: bool) -> Arc<Reach> {
+        Arc::clone(match ambient {
+            true => &self.ambient_reach,
+            false => &self.reach,
         })
     }
 
     /// Variables that are both granted and wished for, with their values.
-    pub(crate) fn environment(&self) -> Vec<(&str, String)> {
+    pub(crate) fn variables(&self, environment: &dyn Environment) -> Vec<(String, String)> {
         let wished = |name: &&String| self.wishes.environment.contains(name);
         self.grant
             .environment
             .iter()
             .filter(wished)
-            .filter_map(|name| Some((name.as_str(), std::env::var(name).ok()?)))
+            .filter_map(|name| Some((name.clone(), environment.variable(name)?)))
             .collect()
+    }
+
+    /// Paths that are both granted and wished for, whichever names each side has for them.
+    pub(crate) fn files(&self, environment: &dyn Environment) -> Vec<PathBuf> {
+        let paths = |names: &[FileName]| -> Vec<PathBuf> {
+            names
+                .iter()
+                .filter_map(|name| name.path(environment))
+                .collect()
+        };
+        let wished = paths(&self.wished_files);
+        let mut granted = paths(&self.grant.files);
+        granted.retain(|path| wished.contains(path));
+        granted
     }
 
     pub(crate) fn check_audiences(
@@ -130,11 +184,15 @@ impl Granted {
     }
 
     fn check_audience(&self, audience: &str, chosen_by: ChosenBy) -> Result<(), Error> {
-        let holds = |list: &[String]| {
-            list.iter().any(|item| item == audience)
-                || (list.iter().any(|item| item == "*")
-                    && !API_SERVER_AUDIENCES.contains(&audience))
-        };
+        if is_api_server(audience) {
+            return Err(Error::new(
+                ErrorKind::Egress,
+                format!(
+                    "audience '{audience}' is the API server's own: a token for it is a key to the cluster, and is never asked for"
+                ),
+            ));
+        }
+        let holds = |list: &[String]| list.iter().any(|item| item == audience || item == "*");
         if !holds(&self.grant.audiences) {
             let error = Error::new(
                 ErrorKind::Egress,
@@ -156,6 +214,7 @@ impl Granted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::FixedEnvironment;
 
     fn granted(grant: &[&str], wishes: &[&str]) -> Granted {
         let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
@@ -203,24 +262,76 @@ mod tests {
     }
 
     #[test]
-    fn grant_variables_show_only_if_granted_and_wished() {
+    fn the_api_servers_own_audiences_are_refused_whatever_is_granted() {
+        for audience in [
+            "api",
+            "k3s",
+            "RKE2",
+            "kubernetes",
+            "https://kubernetes",
+            "kubernetes.default",
+            "https://kubernetes.default.svc",
+            "https://kubernetes.default.svc.cluster.local",
+            "https://kubernetes.default.svc.corp.internal:443/",
+            "HTTPS://KUBERNETES.DEFAULT.SVC.",
+        ] {
+            let granted = granted(&["*", audience], &["*", audience]);
+            for chosen_by in [ChosenBy::Caller, ChosenBy::Provider] {
+                let refused = granted.check_audiences(&[audience.to_owned()], chosen_by);
+                assert!(refused.is_err(), "{audience}");
+            }
+        }
+        for audience in [
+            "kubernetes.example",
+            "https://kubernetes.default.example",
+            "api.example",
+        ] {
+            let granted = granted(&["*"], &["*"]);
+            let allowed = granted.check_audiences(&[audience.to_owned()], ChosenBy::Caller);
+            assert!(allowed.is_ok(), "{audience}");
+        }
+    }
+
+    #[test]
+    fn grant_variables_and_files_show_only_if_granted_and_wished() {
+        let environment = FixedEnvironment::default()
+            .variable("TOKEN", "/run/token")
+            .variable("REGION", "eu-west-1")
+            .variable("HOME", "/root");
         let wishes = Wishes {
-            environment: vec!["PATH".into()],
+            environment: vec!["REGION".into(), "ABSENT".into()],
+            files: vec!["$TOKEN".into(), "/etc/wished".into()],
             ..Wishes::default()
         };
         let none = Granted::new(GrantPolicy::Exactly(Grant::nothing()), &wishes).unwrap();
-        assert!(none.environment().is_empty());
+        assert!(none.variables(&environment).is_empty());
+        assert!(none.files(&environment).is_empty());
         let grant = Grant {
-            environment: vec!["PATH".into(), "HOME".into()],
+            environment: vec!["REGION".into(), "HOME".into(), "ABSENT".into()],
+            files: vec!["/run/token".parse().unwrap(), "/etc/other".parse().unwrap()],
             ..Grant::nothing()
         };
         let some = Granted::new(GrantPolicy::Exactly(grant), &wishes).unwrap();
         assert_eq!(
-            some.environment()
-                .iter()
-                .map(|(name, _)| *name)
-                .collect::<Vec<_>>(),
-            ["PATH"]
+            some.variables(&environment),
+            [("REGION".to_owned(), "eu-west-1".to_owned())]
         );
+        assert_eq!(some.files(&environment), [PathBuf::from("/run/token")]);
+    }
+
+    #[test]
+    fn metadata_is_reached_by_ambient_calls_alone() {
+        let wishes = Wishes {
+            hosts: vec!["http://169.254.169.254".into(), "https://a.example".into()],
+            ..Wishes::default()
+        };
+        let granted = Granted::new(GrantPolicy::AsWished, &wishes).unwrap();
+        let permits = |ambient, url: &str| {
+            let url = url.parse().unwrap();
+            granted.reach(ambient).permits(&url).is_ok()
+        };
+        assert!(permits(true, "http://169.254.169.254/latest"));
+        assert!(!permits(false, "http://169.254.169.254/latest"));
+        assert!(permits(true, "https://a.example/") && permits(false, "https://a.example/"));
     }
 }

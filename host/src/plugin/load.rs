@@ -2,15 +2,15 @@
 
 use super::engine::PluginEngine;
 use super::grant::Granted;
-use super::instance::Linked;
 use super::limits::{self, PluginLimits};
+use super::linked::{Conduct, Linked};
 use super::parameters::ParameterSchema;
 use super::source::{Digest, PluginSource};
 use super::{Plugin, PluginOptions, convert, version};
 use crate::egress::send::Sender;
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::provider::Description;
+use crate::provider::{Description, Verb};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
@@ -24,7 +24,7 @@ impl Plugin {
         version::check_header(source.bytes())?;
         let (source, component) = compile(engine, source).await?;
         let wit_version = version::check(&component, engine.wasmtime())?;
-        check_resources(&component)?;
+        let calls = calls_at_once(&component, &options.limits)?;
         let linked = Linked::new(engine, &component).map_err(|error| misfit(&error))?;
         let description = describe(&linked, source.digest(), &options.limits).await?;
         check_name(&description.name)?;
@@ -38,12 +38,8 @@ impl Plugin {
             granted,
             description,
             sender: Sender::new(options.network, options.limits.egress),
-            turns: Semaphore::new(
-                options
-                    .limits
-                    .concurrency
-                    .min(PluginLimits::MAX_CONCURRENCY),
-            ),
+            turns: Semaphore::new(calls),
+            pure_turns: Semaphore::new(calls),
             limits: options.limits,
             linked,
         })
@@ -72,7 +68,9 @@ async fn compile(
     Ok((source, component))
 }
 
-fn check_resources(component: &Component) -> Result<(), Error> {
+/// How many calls there may be at once, so that one plugin never holds more of the engine's pool than
+/// its share, however many memories an instance of it has.
+fn calls_at_once(component: &Component, limits: &PluginLimits) -> Result<usize, Error> {
     let Some(needs) = component.resources_required() else {
         return Err(Error::plugin("it imports modules or components of its own"));
     };
@@ -80,12 +78,16 @@ fn check_resources(component: &Component) -> Result<(), Error> {
         ("memories", needs.num_memories, limits::MAX_MEMORIES),
         ("tables", needs.num_tables, limits::MAX_TABLES),
     ];
-    match excess.into_iter().find(|(_, needed, limit)| needed > limit) {
-        None => Ok(()),
-        Some((what, needed, limit)) => Err(Error::plugin(format!(
+    if let Some((what, needed, limit)) =
+        excess.into_iter().find(|(_, needed, limit)| needed > limit)
+    {
+        return Err(Error::plugin(format!(
             "it needs {needed} {what}, more than {limit}"
-        ))),
+        )));
     }
+    let memories = usize::try_from(needs.num_memories.max(1)).unwrap_or(usize::MAX);
+    let share = PluginLimits::MAX_CONCURRENCY / memories;
+    Ok(limits.concurrency.min(share).max(1))
 }
 
 fn misfit(error: &wasmtime::Error) -> Error {
@@ -102,23 +104,32 @@ async fn describe(
     limits: &PluginLimits,
 ) -> Result<Description, Error> {
     let name: Arc<str> = digest.as_str().into();
-    let journal = Journal::off();
-    let call = linked.call(
-        &name,
-        "describe",
+    let conduct = Conduct {
+        plugin: &name,
+        verb: "describe",
         limits,
-        None,
-        &journal,
-        |plugin, store| {
-            Box::pin(async move {
-                plugin
-                    .gatepass_provider_provider()
-                    .call_describe(store)
-                    .await
-            })
-        },
-    );
-    Ok(convert::description(call.await?.answer))
+        powers: None,
+        journal: &Journal::off(),
+    };
+    let call = linked.call(&linked.provider, conduct, |plugin, store| {
+        Box::pin(async move {
+            let guest = plugin.gatepass_provider_provider();
+            Ok(Ok(guest.call_describe(store).await?))
+        })
+    });
+    let described = call
+        .await
+        .map_err(|failure| convert::settled(&name, "describe", failure))?;
+    let mut description = convert::description(described);
+    if linked.git.is_some() {
+        description
+            .verbs
+            .extend([Verb::Repository, Verb::GitCredentials]);
+    }
+    if linked.trust.is_some() {
+        description.verbs.push(Verb::Policy);
+    }
+    Ok(description)
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

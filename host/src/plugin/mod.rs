@@ -4,8 +4,9 @@ mod bindings;
 mod convert;
 mod engine;
 mod grant;
-mod instance;
+mod imports;
 mod limits;
+mod linked;
 mod load;
 mod parameters;
 mod source;
@@ -20,18 +21,16 @@ pub use source::{Digest, PluginSource};
 use crate::egress::send::{Network, Sender};
 use crate::error::{Error, ErrorKind};
 use crate::journal::Journal;
-use crate::provider::{Description, Failure, SourceKind, Verb};
+use crate::provider::{Description, Failure, Verb};
 use crate::request::Transport;
 use crate::service_account::SubjectToken;
-use bindings::gatepass::provider::types;
-use futures::future::BoxFuture;
 use grant::Granted;
-use instance::{Linked, Powers, State};
+use imports::Powers;
+use linked::{Conduct, Interface, Linked, Run};
 use parameters::ParameterSchema;
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
-use wasmtime::Store;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// How a plugin is loaded.
 #[derive(Clone, Debug)]
@@ -56,7 +55,10 @@ pub struct Plugin {
     sender: Sender,
     schema: ParameterSchema,
     linked: Linked,
+    /// Calls at once of verbs that wait for others. They have their own, so that a slow token service
+    /// holds up no pure verb, and so no hit of the cache.
     turns: Semaphore,
+    pure_turns: Semaphore,
 }
 
 impl fmt::Debug for Plugin {
@@ -101,7 +103,11 @@ impl Plugin {
         &self.granted.grant
     }
 
-    async fn turn(&self, verb: &str) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
+    async fn turn<'a>(
+        &self,
+        turns: &'a Semaphore,
+        verb: &str,
+    ) -> Result<SemaphorePermit<'a>, Error> {
         let busy = || {
             Error::unavailable(format!(
                 "plugin '{}' has {} calls under way, and none ended within {} ms for {verb}",
@@ -110,7 +116,7 @@ impl Plugin {
                 self.limits.queue.as_millis()
             ))
         };
-        match tokio::time::timeout(self.limits.queue, self.turns.acquire()).await {
+        match tokio::time::timeout(self.limits.queue, turns.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(busy()),
         }
@@ -120,121 +126,81 @@ impl Plugin {
         if self.description.verbs.contains(&verb) {
             return Ok(());
         }
-        let kind = ErrorKind::Configuration;
+        // What every request needs is the vendor's to serve; the rest is the caller's to ask for.
+        let kind = match verb {
+            Verb::Discover | Verb::Audience | Verb::Identity | Verb::Exchange => ErrorKind::Plugin,
+            _ => ErrorKind::Configuration,
+        };
         Err(Error::new(
             kind,
             format!("provider '{}' does not do {}", self.name, verb.as_str()),
         ))
     }
 
-    fn check_source(&self, source: SourceKind) -> Result<(), Error> {
-        if self.description.sources.contains(&source) {
-            return Ok(());
-        }
-        let error = Error::configuration(format!(
-            "provider '{}' does not start from {}",
-            self.name,
-            source.as_str()
-        ));
-        let starts: Vec<&str> = self
-            .description
-            .sources
-            .iter()
-            .map(|source| source.as_str())
-            .collect();
-        Err(error.remedy(format!("it starts from {}", starts.join(", "))))
-    }
-
     /// What a verb with side effects gets.
     fn powers(&self, transport: &Transport, token: Option<&SubjectToken>, ambient: bool) -> Powers {
-        let environment = match ambient {
-            true => self.granted.environment(),
-            false => Vec::new(),
+        let environment = self.linked.environment();
+        let (variables, files) = match ambient {
+            true => (
+                self.granted.variables(environment.as_ref()),
+                self.granted.files(environment.as_ref()),
+            ),
+            false => (Vec::new(), Vec::new()),
         };
         Powers {
             sender: self.sender.clone(),
             plugin: Arc::clone(&self.digest),
-            reach: Arc::clone(&self.granted.reach),
+            reach: self.granted.reach(ambient),
             transport: transport.clone(),
             token: token.map(|token| token.token.clone()),
-            environment: environment
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
+            variables,
+            files,
+            environment,
         }
     }
 
     /// A pure verb.
-    async fn ask<R: Send>(
+    async fn ask<I: Interface, R: Send>(
         &self,
+        interface: &I,
         verb: Verb,
         journal: &Journal,
-        run: impl Run<R>,
+        run: impl Run<I::Instance, R>,
     ) -> Result<R, Failure> {
         self.check_verb(verb)?;
-        let _turn = self.turn(verb.as_str()).await?;
-        let ended = self
-            .linked
-            .call(&self.name, verb.as_str(), &self.limits, None, journal, run)
-            .await?;
-        ended
-            .answer
-            .map_err(|error| convert::failure(&self.name, verb.as_str(), &error))
+        let _turn = self.turn(&self.pure_turns, verb.as_str()).await?;
+        let conduct = self.conduct(verb, None, journal);
+        self.linked.call(interface, conduct, run).await
     }
 
-    /// A verb with side effects. A request that the grant refused is why the verb failed, whatever the
-    /// guest says.
-    async fn act<R: Send>(
+    /// A verb with side effects.
+    async fn act<I: Interface, R: Send>(
         &self,
+        interface: &I,
         verb: Verb,
         powers: Powers,
         journal: &Journal,
-        run: impl Run<R>,
+        run: impl Run<I::Instance, R>,
     ) -> Result<R, Error> {
         self.check_verb(verb)?;
-        let _turn = self.turn(verb.as_str()).await?;
-        let ended = self
-            .linked
-            .call(
-                &self.name,
-                verb.as_str(),
-                &self.limits,
-                Some(powers),
-                journal,
-                run,
-            )
-            .await?;
-        ended.answer.map_err(|error| match ended.refused {
-            None => convert::error(&self.name, verb.as_str(), &error),
-            Some(refused) => not_granted(&self.name, verb, &refused),
-        })
+        let _turn = self.turn(&self.turns, verb.as_str()).await?;
+        let conduct = self.conduct(verb, Some(powers), journal);
+        let answer = self.linked.call(interface, conduct, run).await;
+        answer.map_err(|failure| convert::settled(&self.name, verb.as_str(), failure))
     }
-}
 
-fn not_granted(plugin: &str, verb: Verb, refused: &crate::egress::EgressError) -> Error {
-    let message = format!(
-        "plugin '{plugin}' may not send what {} needs: {refused}",
-        verb.as_str()
-    );
-    Error::new(ErrorKind::Egress, message)
-        .remedy("compare its wishes with its grant: `gatepass plugin inspect`")
-}
-
-/// Runs a verb of an instance. A name for what the verbs below all pass.
-trait Run<R>:
-    for<'a> FnOnce(
-        &'a bindings::Plugin,
-        &'a mut Store<State>,
-    ) -> BoxFuture<'a, wasmtime::Result<Result<R, types::Error>>>
-    + Send
-{
-}
-
-impl<R, F> Run<R> for F where
-    F: for<'a> FnOnce(
-            &'a bindings::Plugin,
-            &'a mut Store<State>,
-        ) -> BoxFuture<'a, wasmtime::Result<Result<R, types::Error>>>
-        + Send
-{
+    fn conduct<'a>(
+        &'a self,
+        verb: Verb,
+        powers: Option<Powers>,
+        journal: &'a Journal,
+    ) -> Conduct<'a> {
+        Conduct {
+            plugin: &self.name,
+            verb: verb.as_str(),
+            limits: &self.limits,
+            powers,
+            journal,
+        }
+    }
 }

@@ -7,8 +7,8 @@ use crate::credential::{ClusterReference, Credential, Material, Origin};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::provider::{
-    Call, ChosenBy, Description, Failure, Provider, RegistryTarget, RestConfig, Source, SourceKind,
-    Verb,
+    Call, ChosenBy, Description, Failure, GitTarget, Provider, RegistryTarget, RestConfig, Source,
+    Trusted, Verb,
 };
 use crate::request::{AccessRequest, Transport};
 use crate::service_account::SubjectToken;
@@ -40,37 +40,53 @@ impl Provider for Plugin {
     async fn discover(&self, journal: &Journal) -> Result<BTreeMap<String, String>, Error> {
         let powers = self.powers(&Transport::default(), None, true);
         let facts = self
-            .act(Verb::Discover, powers, journal, |plugin, store| {
-                Box::pin(async move {
-                    plugin
-                        .gatepass_provider_provider()
-                        .call_discover(store)
-                        .await
-                })
-            })
+            .act(
+                &self.linked.provider,
+                Verb::Discover,
+                powers,
+                journal,
+                |plugin, store| {
+                    Box::pin(async move {
+                        plugin
+                            .gatepass_provider_provider()
+                            .call_discover(store)
+                            .await
+                    })
+                },
+            )
             .await?;
         convert::discovered(&self.name, &facts)
     }
 
     async fn audience(&self, subject: &Subject, call: Call<'_>) -> Result<Vec<String>, Failure> {
         let (subject, facts, request) = pure(subject, call);
-        self.ask(Verb::Audience, call.journal, move |plugin, store| {
-            Box::pin(async move {
-                let guest = plugin.gatepass_provider_provider();
-                guest.call_audience(store, &subject, &facts, &request).await
-            })
-        })
+        self.ask(
+            &self.linked.provider,
+            Verb::Audience,
+            call.journal,
+            move |plugin, store| {
+                Box::pin(async move {
+                    let guest = plugin.gatepass_provider_provider();
+                    guest.call_audience(store, &subject, &facts, &request).await
+                })
+            },
+        )
         .await
     }
 
     async fn identity(&self, subject: &Subject, call: Call<'_>) -> Result<String, Failure> {
         let (subject, facts, request) = pure(subject, call);
-        self.ask(Verb::Identity, call.journal, move |plugin, store| {
-            Box::pin(async move {
-                let guest = plugin.gatepass_provider_provider();
-                guest.call_identity(store, &subject, &facts, &request).await
-            })
-        })
+        self.ask(
+            &self.linked.provider,
+            Verb::Identity,
+            call.journal,
+            move |plugin, store| {
+                Box::pin(async move {
+                    let guest = plugin.gatepass_provider_provider();
+                    guest.call_identity(store, &subject, &facts, &request).await
+                })
+            },
+        )
         .await
     }
 
@@ -81,26 +97,25 @@ impl Provider for Plugin {
         source: Source,
         call: Call<'_>,
     ) -> Result<Credential, Error> {
-        let (kind, token) = match source {
-            Source::Ambient => (SourceKind::Ambient, None),
-            Source::SubjectToken(token) => (SourceKind::SubjectToken, Some(token)),
-            Source::Signer => (SourceKind::Signer, None),
+        let ambient = matches!(source, Source::Ambient);
+        let (token, source) = match source {
+            Source::Ambient => (None, exported::Source::Ambient),
+            Source::SubjectToken(token) => (Some(token), exported::Source::SubjectToken),
+            Source::Credential(earlier) => {
+                let lent = convert::lent(&earlier);
+                (
+                    lent_token([earlier.as_ref()]),
+                    exported::Source::Credential(lent),
+                )
+            }
+            Source::Signer => (None, exported::Source::Signer),
         };
-        self.check_source(kind)?;
-        let powers = self.powers(
-            call.request.transport(),
-            token.as_ref(),
-            kind == SourceKind::Ambient,
-        );
+        let powers = self.powers(call.request.transport(), token.as_ref(), ambient);
         let (subject, facts, request) = pure(subject, call);
         let identity = identity.to_owned();
-        let source = match kind {
-            SourceKind::SubjectToken => exported::Source::SubjectToken,
-            SourceKind::Signer => exported::Source::Signer,
-            SourceKind::Ambient | SourceKind::Credential => exported::Source::Ambient,
-        };
         let answer = self
             .act(
+                &self.linked.provider,
                 Verb::Exchange,
                 powers,
                 call.journal,
@@ -118,20 +133,22 @@ impl Provider for Plugin {
     }
 
     async fn registry(&self, repository: &str, call: Call<'_>) -> Result<RegistryTarget, Failure> {
-        let (facts, request) = (
-            convert::facts(call.facts),
-            convert::request(call.request.access()),
-        );
+        let (facts, request) = asked(call);
         let repository = repository.to_owned();
         let target = self
-            .ask(Verb::Registry, call.journal, move |plugin, store| {
-                Box::pin(async move {
-                    let guest = plugin.gatepass_provider_provider();
-                    guest
-                        .call_registry(store, &repository, &facts, &request)
-                        .await
-                })
-            })
+            .ask(
+                &self.linked.provider,
+                Verb::Registry,
+                call.journal,
+                move |plugin, store| {
+                    Box::pin(async move {
+                        let guest = plugin.gatepass_provider_provider();
+                        guest
+                            .call_registry(store, &repository, &facts, &request)
+                            .await
+                    })
+                },
+            )
             .await?;
         Ok(convert::registry_target(target))
     }
@@ -144,13 +161,11 @@ impl Provider for Plugin {
     ) -> Result<Credential, Error> {
         let token = lent_token([access]);
         let powers = self.powers(call.request.transport(), token.as_ref(), false);
-        let (facts, request) = (
-            convert::facts(call.facts),
-            convert::request(call.request.access()),
-        );
+        let (facts, request) = asked(call);
         let (target, access) = (convert::exported_target(target), convert::lent(access));
         let answer = self
             .act(
+                &self.linked.provider,
                 Verb::RegistryCredentials,
                 powers,
                 call.journal,
@@ -172,18 +187,20 @@ impl Provider for Plugin {
         cluster: &ClusterReference,
         call: Call<'_>,
     ) -> Result<Vec<AccessRequest>, Failure> {
-        let (facts, request) = (
-            convert::facts(call.facts),
-            convert::request(call.request.access()),
-        );
+        let (facts, request) = asked(call);
         let cluster = convert::cluster(cluster);
         let requests = self
-            .ask(Verb::Cluster, call.journal, move |plugin, store| {
-                Box::pin(async move {
-                    let guest = plugin.gatepass_provider_provider();
-                    guest.call_cluster(store, &cluster, &facts, &request).await
-                })
-            })
+            .ask(
+                &self.linked.provider,
+                Verb::Cluster,
+                call.journal,
+                move |plugin, store| {
+                    Box::pin(async move {
+                        let guest = plugin.gatepass_provider_provider();
+                        guest.call_cluster(store, &cluster, &facts, &request).await
+                    })
+                },
+            )
             .await?;
         Ok(requests.into_iter().map(convert::access_request).collect())
     }
@@ -196,15 +213,13 @@ impl Provider for Plugin {
     ) -> Result<RestConfig, Error> {
         let token = lent_token(access.iter().map(AsRef::as_ref));
         let powers = self.powers(call.request.transport(), token.as_ref(), false);
-        let (facts, request) = (
-            convert::facts(call.facts),
-            convert::request(call.request.access()),
-        );
+        let (facts, request) = asked(call);
         let cluster = convert::cluster(cluster);
         let access: Vec<types::Credential> =
             access.iter().map(|access| convert::lent(access)).collect();
         let answer = self
             .act(
+                &self.linked.provider,
                 Verb::RestConfig,
                 powers,
                 call.journal,
@@ -220,6 +235,87 @@ impl Provider for Plugin {
             .await?;
         convert::rest_config(&self.name, answer, token.as_ref())
     }
+
+    async fn git_repository(&self, url: &str, call: Call<'_>) -> Result<GitTarget, Failure> {
+        let git = self.optional(self.linked.git.as_ref(), Verb::Repository)?;
+        let (facts, request) = asked(call);
+        let url = url.to_owned();
+        let target = self
+            .ask(git, Verb::Repository, call.journal, move |plugin, store| {
+                Box::pin(async move {
+                    let guest = plugin.gatepass_provider_git();
+                    guest.call_repository(store, &url, &facts, &request).await
+                })
+            })
+            .await?;
+        Ok(GitTarget {
+            cache_input: target.cache_input,
+            access: convert::access_request(target.access),
+        })
+    }
+
+    async fn git_credentials(
+        &self,
+        url: &str,
+        access: &Credential,
+        call: Call<'_>,
+    ) -> Result<Credential, Error> {
+        let verb = Verb::GitCredentials;
+        let git = self.optional(self.linked.git.as_ref(), verb)?;
+        let token = lent_token([access]);
+        let powers = self.powers(call.request.transport(), token.as_ref(), false);
+        let (facts, request) = asked(call);
+        let (url, access) = (url.to_owned(), convert::lent(access));
+        let answer = self
+            .act(git, verb, powers, call.journal, move |plugin, store| {
+                Box::pin(async move {
+                    let guest = plugin.gatepass_provider_git();
+                    guest
+                        .call_git_credentials(store, &url, &access, &facts, &request)
+                        .await
+                })
+            })
+            .await?;
+        convert::credential(&self.name, answer, token.as_ref())
+    }
+
+    async fn trust_policy(&self, trusted: Trusted<'_>, call: Call<'_>) -> Result<String, Failure> {
+        let trust = self.optional(self.linked.trust.as_ref(), Verb::Policy)?;
+        let (subject, facts, request) = pure(trusted.subject, call);
+        let (identity, issuer) = (trusted.identity.to_owned(), trusted.issuer.to_owned());
+        let audiences = trusted.audiences.to_vec();
+        self.ask(trust, Verb::Policy, call.journal, move |plugin, store| {
+            Box::pin(async move {
+                let guest = plugin.gatepass_provider_trust();
+                guest
+                    .call_policy(
+                        store, &subject, &identity, &issuer, &audiences, &facts, &request,
+                    )
+                    .await
+            })
+        })
+        .await
+    }
+}
+
+impl Plugin {
+    /// An interface that a component may lack.
+    fn optional<'a, I>(&self, interface: Option<&'a I>, verb: Verb) -> Result<&'a I, Error> {
+        interface.ok_or_else(|| {
+            Error::configuration(format!(
+                "provider '{}' does not do {}",
+                self.name,
+                verb.as_str()
+            ))
+        })
+    }
+}
+
+fn asked(call: Call<'_>) -> (types::Facts, types::Request) {
+    (
+        convert::facts(call.facts),
+        convert::request(call.request.access()),
+    )
 }
 
 fn pure(subject: &Subject, call: Call<'_>) -> (types::Subject, types::Facts, types::Request) {
