@@ -95,7 +95,7 @@ fn is_label(text: &str) -> bool {
 }
 
 /// DNS-1123 subdomain, the syntax of ServiceAccount names.
-fn is_subdomain(text: &str) -> bool {
+pub(crate) fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
@@ -154,6 +154,20 @@ pub trait ServiceAccounts: Send + Sync + fmt::Debug {
         audiences: &[String],
         lifetime: Duration,
     ) -> Result<SubjectToken, Error>;
+
+    /// The account that this process itself has at the API server.
+    ///
+    /// # Errors
+    ///
+    /// `ServiceAccount` if it has none: it is a user, say.
+    async fn own_account(&self) -> Result<ServiceAccountName, Error>;
+
+    /// Who signs the tokens: the `iss` that the other side must trust.
+    ///
+    /// # Errors
+    ///
+    /// `ServiceAccount` if the discovery document may not be read; `Unavailable` if nobody answers.
+    async fn issuer(&self) -> Result<String, Error>;
 }
 
 /// The answer to a look-up.

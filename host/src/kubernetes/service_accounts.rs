@@ -7,14 +7,18 @@ use crate::service_account::{
     Lookup, ServiceAccount, ServiceAccountName, ServiceAccounts, SubjectToken,
 };
 use async_trait::async_trait;
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use http_body_util::{BodyExt, Limited};
+use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount as Resource;
 use kube::api::PostParams;
+use kube::client::Body;
+use kube::core::Status;
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource as _};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use zeroize::Zeroizing;
 
 /// Reads each account from the API server: for the command line, and where few are asked for.
 #[derive(Clone)]
@@ -31,6 +35,35 @@ impl KubernetesServiceAccounts {
 
     fn api(&self, name: &ServiceAccountName) -> Api<Resource> {
         Api::namespaced(self.client.clone(), name.namespace())
+    }
+
+    /// TokenRequest, sent and read here: the client's own method logs an answer that it cannot read, and
+    /// this answer may hold a token.
+    async fn create_token(
+        &self,
+        name: &ServiceAccountName,
+        request: &TokenRequest,
+    ) -> Result<TokenRequest, kube::Error> {
+        let body = serde_json::to_vec(request).map_err(kube::Error::SerdeError)?;
+        let url = Resource::url_path(&(), Some(name.namespace()));
+        let request = kube::core::Request::new(url)
+            .create_subresource("token", name.name(), &PostParams::default(), body)
+            .map_err(kube::Error::BuildRequest)?;
+        let answer = self.client.send(request.map(Body::from)).await?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES);
+        let body = body.collect().await.map_err(kube::Error::Service)?;
+        let body = Zeroizing::new(body.to_bytes().to_vec());
+        if status.is_success() {
+            return serde_json::from_slice(&body).map_err(kube::Error::SerdeError);
+        }
+        let told = serde_json::from_slice(&body).map(Box::new);
+        Err(kube::Error::Api(told.unwrap_or_else(|_| {
+            Box::new(Status {
+                code: status.as_u16(),
+                ..Status::default()
+            })
+        })))
     }
 }
 
@@ -60,9 +93,7 @@ impl ServiceAccounts for KubernetesServiceAccounts {
         let name = &account.name;
         let doing = || format!("cannot create a token for service account '{name}'");
         let request = token_request(audiences, lifetime);
-        let (api, parameters) = (self.api(name), PostParams::default());
-        let create = api.create_token_request(name.name(), &parameters, &request);
-        let answer = in_time(doing, create).await?;
+        let answer = in_time(doing, self.create_token(name, &request)).await?;
         let status = answer
             .status
             .filter(|status| !status.token.trim().is_empty())
@@ -75,7 +106,48 @@ impl ServiceAccounts for KubernetesServiceAccounts {
         check_issuer(account, &token, audiences)?;
         Ok(token)
     }
+
+    async fn own_account(&self) -> Result<ServiceAccountName, Error> {
+        let doing = || "cannot find out the host's own service account".to_owned();
+        let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
+        let (parameters, review) = (PostParams::default(), SelfSubjectReview::default());
+        let review = in_time(doing, reviews.create(&parameters, &review)).await?;
+        let user = review.status.and_then(|status| status.user_info?.username);
+        account_of(user.as_deref().unwrap_or_default()).ok_or_else(|| {
+            Error::new(
+                ErrorKind::ServiceAccount,
+                format!("{}: it is none at the API server", doing()),
+            )
+            .remedy("name a service account, or run the host under one")
+        })
+    }
+
+    async fn issuer(&self) -> Result<String, Error> {
+        let doing = || "cannot read who signs the tokens of service accounts".to_owned();
+        let request = http::Request::get("/.well-known/openid-configuration").body(Vec::new());
+        let request = request.map_err(|error| Error::unavailable(doing()).because(error))?;
+        let document: Discovery = in_time(doing, self.client.request(request)).await?;
+        Ok(document.issuer)
+    }
 }
+
+/// What is read of an OpenID Connect discovery document.
+#[derive(serde::Deserialize)]
+struct Discovery {
+    issuer: String,
+}
+
+/// The account behind a user name (<https://kubernetes.io/docs/reference/access-authn-authz/authentication/>,
+/// "Service account tokens").
+fn account_of(user: &str) -> Option<ServiceAccountName> {
+    let (namespace, name) = user
+        .strip_prefix("system:serviceaccount:")?
+        .split_once(':')?;
+    ServiceAccountName::new(namespace, name).ok()
+}
+
+/// The largest answer to TokenRequest that is read: a token is a few KiB.
+const MAX_ANSWER_BYTES: usize = 256 << 10;
 
 /// The longest that one answer of the API server is waited for, with all that the client tries again
 /// by itself.
@@ -224,6 +296,14 @@ impl ServiceAccounts for ReflectedServiceAccounts {
     ) -> Result<SubjectToken, Error> {
         self.direct.token(account, audiences, lifetime).await
     }
+
+    async fn own_account(&self) -> Result<ServiceAccountName, Error> {
+        self.direct.own_account().await
+    }
+
+    async fn issuer(&self) -> Result<String, Error> {
+        self.direct.issuer().await
+    }
 }
 
 #[cfg(test)]
@@ -265,6 +345,21 @@ mod tests {
             check("https://issuer.example").unwrap_err().kind(),
             ErrorKind::Egress
         );
+    }
+
+    #[test]
+    fn only_the_user_name_of_an_account_is_one() {
+        for (user, expected) in [
+            ("system:serviceaccount:a:b", Some("a/b")),
+            ("system:serviceaccount:a:b:c", None),
+            ("system:serviceaccount:a", None),
+            ("system:serviceaccount:A:b", None),
+            ("system:node:n", None),
+            ("admin", None),
+        ] {
+            let account = account_of(user).map(|name| name.to_string());
+            assert_eq!(account.as_deref(), expected, "{user}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What an error of the API server means for who must act.
 
 use crate::error::{Error, ErrorKind};
+use kube::client::AuthError;
 use std::time::Duration;
 
 /// Sorts an error that came while `doing` something with an account. The client's own text is not
@@ -29,13 +30,20 @@ pub(super) fn sort(doing: String, error: kube::Error) -> Error {
         401 => error.remedy("the host's own credentials for the API server are refused: renew its kubeconfig"),
         _ => error,
     };
+    let message = match status.reason.as_str() {
+        // The client takes an answer that is no Status for the message, whatever it is.
+        UNPARSED => "an answer that is no Status of Kubernetes".to_owned(),
+        _ => printable(&status.message),
+    };
     error.because(Answered {
         code: status.code,
-        message: printable(&status.message),
+        message,
     })
 }
 
-/// The client takes an answer that is no Status for the message, whatever it is.
+/// What the client says of an answer that it cannot read.
+const UNPARSED: &str = "Failed to parse error data";
+
 fn printable(message: &str) -> String {
     let harmless = |character: char| {
         if character.is_control() {
@@ -59,6 +67,8 @@ struct Answered {
 enum Unanswered {
     #[error("the API server's answer is not what it should be")]
     Unreadable,
+    #[error("the login of the kubeconfig failed")]
+    Login,
     #[error("the API server cannot be reached: {0}")]
     Unreachable(String),
 }
@@ -66,6 +76,11 @@ enum Unanswered {
 impl From<&kube::Error> for Unanswered {
     fn from(error: &kube::Error) -> Self {
         match error {
+            // Its words may hold all that a login command printed.
+            kube::Error::Auth(_) => Self::Login,
+            kube::Error::Service(error) if error.downcast_ref::<AuthError>().is_some() => {
+                Self::Login
+            }
             kube::Error::Service(_) | kube::Error::HyperError(_) => {
                 Self::Unreachable(innermost(error))
             }
@@ -81,4 +96,46 @@ fn innermost(error: &dyn std::error::Error) -> String {
         cause = deeper;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(error: kube::Error) -> String {
+        let sorted = sort("doing".into(), error);
+        let mut told = sorted.to_string();
+        let mut source = std::error::Error::source(&sorted);
+        while let Some(cause) = source {
+            told.push_str(&format!(": {cause}"));
+            source = cause.source();
+        }
+        told
+    }
+
+    #[test]
+    fn what_a_login_command_printed_is_not_told() {
+        let printed = || AuthError::AuthExec("canary".into());
+        for error in [
+            kube::Error::Auth(printed()),
+            kube::Error::Service(Box::new(printed())),
+        ] {
+            let told = told(error);
+            assert!(told.contains("login of the kubeconfig"), "{told}");
+            assert!(!told.contains("canary"), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_status_is_not_quoted() {
+        let status = kube::core::Status {
+            code: 502,
+            message: "canary".into(),
+            reason: UNPARSED.into(),
+            ..kube::core::Status::default()
+        };
+        let told = told(kube::Error::Api(Box::new(status)));
+        assert!(told.contains("502"), "{told}");
+        assert!(!told.contains("canary"), "{told}");
+    }
 }
