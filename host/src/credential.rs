@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::request::CaBundle;
-use crate::secret::Secret;
+use crate::secret::{Secret, hex};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -159,6 +160,64 @@ impl Material {
             Self::X509(_) => false,
             Self::Custom(values) => values.iter().any(|(name, _)| any(name)),
         }
+    }
+}
+
+/// Keys that a caller holds already, to begin a chain with: those of an AWS user in a Secret, say. Two
+/// are equal if the keys are; `Debug` shows neither.
+#[derive(Clone, Debug)]
+pub struct StartingKeys {
+    keys: Arc<AwsKeys>,
+    fingerprint: [u8; 32],
+}
+
+impl StartingKeys {
+    /// Takes the keys.
+    #[must_use]
+    pub fn new(keys: AwsKeys) -> Self {
+        let mut digest = Sha256::new();
+        let token = keys.session_token.as_ref().map_or("", Secret::expose);
+        for part in [&keys.access_key_id, keys.secret_access_key.expose(), token] {
+            // With its length before it, so that no part can reach into the next.
+            digest.update(part.len().to_be_bytes());
+            digest.update(part.as_bytes());
+        }
+        Self {
+            keys: Arc::new(keys),
+            fingerprint: digest.finalize().into(),
+        }
+    }
+
+    /// SHA-256 of the keys in hex: what distinguishes them in a cache key.
+    pub(crate) fn fingerprint(&self) -> String {
+        hex(&self.fingerprint)
+    }
+
+    /// The keys as a link of a chain, good for as long as a link is.
+    pub(crate) fn credential(&self, now: SystemTime) -> Credential {
+        Credential {
+            material: Material::Aws(AwsKeys::clone(&self.keys)),
+            expires_at: now + STARTING_KEYS_LIFE,
+            attributes: Vec::new(),
+            origin: Origin::Issued,
+        }
+    }
+}
+
+/// Keys of a user have no end. What is made of them is told a bounded one.
+const STARTING_KEYS_LIFE: Duration = Duration::from_secs(3600);
+
+impl PartialEq for StartingKeys {
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
+impl Eq for StartingKeys {}
+
+impl std::hash::Hash for StartingKeys {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.fingerprint.hash(state);
     }
 }
 

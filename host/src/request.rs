@@ -1,5 +1,6 @@
 //! What a caller asks for, parsed at the door: a [`CredentialRequest`] is always valid.
 
+use crate::credential::StartingKeys;
 use crate::error::Error;
 use crate::subject::SubjectReference;
 use rustls_pki_types::CertificateDer;
@@ -14,6 +15,10 @@ use url::Url;
 /// accept far less; the bounds keep keys and logs small whatever a tenant writes.
 const MAX_ITEMS: usize = 64;
 const MAX_TEXT: usize = 8192;
+
+/// The most further links of a chain. Each is a call of the other side before the answer; two are what
+/// delegated administration needs.
+pub const MAX_LINKS: usize = 4;
 
 /// The longest proxy URL, and the most PEM: the bundle of a public root programme is 220 KiB.
 const MAX_PROXY: usize = 2048;
@@ -214,7 +219,7 @@ impl fmt::Debug for CaBundle {
 /// How requests of a provider travel. Providers do not see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Transport {
-    /// Through this proxy; `None`: as the host is configured.
+    /// Through this proxy; `None`: directly.
     pub proxy: Option<ProxyUrl>,
     /// Trusting these authorities beside those of the host.
     pub ca: Option<CaBundle>,
@@ -236,7 +241,9 @@ pub struct Transport {
 pub struct CredentialRequest {
     provider: String,
     subject: SubjectReference,
+    start: Option<StartingKeys>,
     access: AccessRequest,
+    links: Vec<AccessRequest>,
     transport: Transport,
     token_lifetime: Duration,
 }
@@ -247,7 +254,9 @@ impl CredentialRequest {
         CredentialRequestBuilder {
             provider: provider.into(),
             subject: Ok(SubjectReference::Ambient),
+            start: None,
             access: AccessRequest::default(),
+            links: Vec::new(),
             proxy: None,
             ca: None,
             token_lifetime: crate::service_account::DEFAULT_TOKEN_LIFETIME,
@@ -270,6 +279,18 @@ impl CredentialRequest {
     #[must_use]
     pub fn access(&self) -> &AccessRequest {
         &self.access
+    }
+
+    /// The further links of the chain, in their order.
+    #[must_use]
+    pub fn links(&self) -> &[AccessRequest] {
+        &self.links
+    }
+
+    /// What the caller holds already to begin with.
+    #[must_use]
+    pub fn start(&self) -> Option<&StartingKeys> {
+        self.start.as_ref()
     }
 
     /// Over which way.
@@ -295,6 +316,20 @@ impl CredentialRequest {
             ..self.clone()
         })
     }
+
+    /// The request of one further link. It has the region of the first one unless it names its own.
+    pub(crate) fn link(&self, link: &AccessRequest) -> Self {
+        let region = link.region.clone().or_else(|| self.access.region.clone());
+        Self {
+            access: AccessRequest {
+                region,
+                ..link.clone()
+            },
+            links: Vec::new(),
+            start: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// Builds a [`CredentialRequest`].
@@ -302,7 +337,9 @@ impl CredentialRequest {
 pub struct CredentialRequestBuilder {
     provider: String,
     subject: Result<SubjectReference, Error>,
+    start: Option<StartingKeys>,
     access: AccessRequest,
+    links: Vec<AccessRequest>,
     proxy: Option<String>,
     ca: Option<String>,
     token_lifetime: Duration,
@@ -366,6 +403,21 @@ impl CredentialRequestBuilder {
         self
     }
 
+    /// Adds a link to the chain: what comes out of the request so far is exchanged once more, for what
+    /// this link asks for. At most [`MAX_LINKS`].
+    #[must_use]
+    pub fn link(mut self, link: AccessRequest) -> Self {
+        self.links.push(link);
+        self
+    }
+
+    /// Begins a chain with keys that the caller holds, in place of the subject's own; needs a link.
+    #[must_use]
+    pub fn start_with(mut self, keys: StartingKeys) -> Self {
+        self.start = Some(keys);
+        self
+    }
+
     /// Sends the provider's requests through a proxy.
     #[must_use]
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
@@ -400,13 +452,39 @@ impl CredentialRequestBuilder {
             proxy: self.proxy.as_deref().map(str::parse).transpose()?,
             ca: self.ca.as_deref().map(str::parse).transpose()?,
         };
+        check_links(&self.links, self.start.is_some())?;
+        let subject = self.subject?;
+        subject.check()?;
+        let links = self.links.into_iter().map(AccessRequest::checked);
         Ok(CredentialRequest {
             provider: self.provider,
-            subject: self.subject?,
+            subject,
+            start: self.start,
             access: self.access.checked()?,
+            links: links.collect::<Result<_, Error>>()?,
             transport,
             token_lifetime: self.token_lifetime,
         })
+    }
+}
+
+fn check_links(links: &[AccessRequest], started: bool) -> Result<(), Error> {
+    if links.len() > MAX_LINKS {
+        return Err(Error::configuration(format!(
+            "a chain of {} links is longer than {MAX_LINKS}",
+            links.len()
+        )));
+    }
+    if started && links.is_empty() {
+        return Err(Error::configuration(
+            "keys to start with need a link that they are exchanged for",
+        ));
+    }
+    match links.iter().find(|link| !link.audiences.is_empty()) {
+        None => Ok(()),
+        Some(_) => Err(Error::configuration(
+            "a link of a chain has no audiences: its exchange starts from no ServiceAccount token",
+        )),
     }
 }
 
@@ -476,6 +554,61 @@ mod tests {
             let message = refused(builder);
             assert!(message.contains(expected), "{message:?} lacks {expected:?}");
         }
+    }
+
+    #[test]
+    fn a_chain_is_bounded_and_starts_somewhere() {
+        let keys = || {
+            StartingKeys::new(crate::AwsKeys {
+                access_key_id: "AKIA".into(),
+                secret_access_key: "canary".into(),
+                session_token: None,
+            })
+        };
+        let link = AccessRequest::default;
+        let long = (0..=MAX_LINKS).fold(request(), |request, _| request.link(link()));
+        assert!(refused(long).contains("longer than 4"));
+        assert!(refused(request().start_with(keys())).contains("need a link"));
+        let audience = AccessRequest {
+            audiences: vec!["a".into()],
+            ..link()
+        };
+        assert!(refused(request().link(audience)).contains("no audiences"));
+        let good = request().start_with(keys()).link(link()).build().unwrap();
+        assert!(!format!("{good:?}").contains("canary"));
+        assert_ne!(good, request().link(link()).build().unwrap());
+    }
+
+    #[test]
+    fn a_link_has_the_region_of_the_first_request_unless_it_names_its_own() {
+        let own = AccessRequest {
+            region: Some("eu-west-1".into()),
+            ..AccessRequest::default()
+        };
+        let request = request().region("us-east-1").build().unwrap();
+        let region = |link: &AccessRequest| request.link(link).access().region.clone();
+        assert_eq!(
+            region(&AccessRequest::default()).as_deref(),
+            Some("us-east-1")
+        );
+        assert_eq!(region(&own).as_deref(), Some("eu-west-1"));
+    }
+
+    #[test]
+    fn an_object_is_named_as_kubernetes_names_objects() {
+        let object = |namespace: &str, resource: &str| {
+            request().subject(SubjectReference::Object(crate::ObjectReference {
+                api_version: "source.toolkit.fluxcd.io/v1".into(),
+                kind: "OCIRepository".into(),
+                resource: resource.into(),
+                namespace: namespace.into(),
+                name: "app".into(),
+                uid: "u".into(),
+            }))
+        };
+        assert!(object("tenant-a", "ocirepositories").build().is_ok());
+        assert!(refused(object("a/b", "ocirepositories")).contains("namespace"));
+        assert!(refused(object("a", "x/../y")).contains("resource"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! On whose behalf a credential is asked for.
 
 use crate::error::Error;
-use crate::service_account::{ServiceAccount, ServiceAccountName, check_namespace};
+use crate::service_account::{ServiceAccount, ServiceAccountName, check_namespace, is_subdomain};
 use std::fmt;
 use std::sync::Arc;
 
@@ -42,6 +42,16 @@ pub enum SubjectReference {
     Object(ObjectReference),
 }
 
+impl SubjectReference {
+    /// Checks what is public and so unchecked until now.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::Object(object) => object.check(),
+            Self::Ambient | Self::Namespace(_) | Self::ServiceAccount(_) => Ok(()),
+        }
+    }
+}
+
 /// A reference to a Kubernetes object that is its own identity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectReference {
@@ -57,6 +67,40 @@ pub struct ObjectReference {
     pub name: String,
     /// UID.
     pub uid: String,
+}
+
+impl ObjectReference {
+    /// Each part is of the syntax that Kubernetes gives it, so that none reaches into another where they
+    /// are put together.
+    fn check(&self) -> Result<(), Error> {
+        check_namespace(&self.namespace)?;
+        let name = |text: &str| is_subdomain(text);
+        let word = |text: &str| {
+            (1..=63).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let (group, version) = self
+            .api_version
+            .split_once('/')
+            .unwrap_or(("core", &self.api_version));
+        for (what, text, legal) in [
+            (
+                "API version",
+                &self.api_version,
+                name(group) && word(version),
+            ),
+            ("kind", &self.kind, word(&self.kind)),
+            ("resource", &self.resource, name(&self.resource)),
+            ("name", &self.name, name(&self.name)),
+            ("UID", &self.uid, name(&self.uid)),
+        ] {
+            if !legal {
+                return Err(Error::configuration(format!(
+                    "the object's {what} {text:?} is none that Kubernetes has"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// On whose behalf, resolved.

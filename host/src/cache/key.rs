@@ -6,8 +6,8 @@
 //! so that no value can look like a further line or a further item of a list; the key is the
 //! SHA-256 of the lines. Two requests share a key only if every input is the same.
 
-use crate::credential::ClusterReference;
-use crate::provider::{ChosenBy, Facts, RegistryTarget};
+use crate::credential::{ClusterReference, StartingKeys};
+use crate::provider::{ChosenBy, Facts, GitTarget, RegistryTarget, SourceKind};
 use crate::request::{CredentialRequest, Transport};
 use crate::secret::hex;
 use crate::subject::Subject;
@@ -83,20 +83,48 @@ impl KeyLines {
         lines
     }
 
+    /// The lines of a further link of a chain, made with the credential of `earlier`.
+    #[must_use]
+    pub fn link(
+        earlier: CacheKey,
+        request: &CredentialRequest,
+        digest: &str,
+        subject: &Subject,
+        identity: &str,
+        facts: &Facts,
+    ) -> Self {
+        let mut lines = Self::access(request, digest, subject, identity, &[], facts);
+        lines.add("source", &earlier.to_string());
+        lines
+    }
+
+    /// The line of keys that the caller holds. What is shown of it is not theirs.
+    pub(crate) fn start(keys: &StartingKeys) -> Self {
+        let mut lines = Self::default();
+        lines.push(
+            "startingKeys".into(),
+            keys.fingerprint(),
+            Some("[given by the caller]".into()),
+        );
+        lines
+    }
+
     /// The lines of what the pure verbs answer for a subject. They hold all that `access` holds beside
-    /// the answer itself, and the version of the account.
+    /// the answer itself, the version of the account, and what the exchange starts from.
     #[must_use]
     pub fn resolution(
         request: &CredentialRequest,
         digest: &str,
         subject: &Subject,
         chosen_by: ChosenBy,
+        source: SourceKind,
     ) -> Self {
         let mut lines = Self::access(request, digest, subject, "", &[], &None);
         if let Subject::ServiceAccount(account) = subject {
             lines.add("resourceVersion", &account.resource_version);
         }
         lines.add("chosenBy", chosen_by.as_str());
+        lines.add("sourceKind", source.as_str());
         lines
     }
 
@@ -112,6 +140,22 @@ impl KeyLines {
         lines.add("accessTokenCacheKey", &access.to_string());
         lines.add("artifactRepositoryCacheKey", &target.cache_input);
         lines.add("registryHost", &target.host);
+        lines.request(request);
+        lines.facts(facts);
+        lines
+    }
+
+    /// The lines of a login to a Git remote, made with the access token of `access`.
+    #[must_use]
+    pub fn git(
+        access: CacheKey,
+        target: &GitTarget,
+        request: &CredentialRequest,
+        facts: &Facts,
+    ) -> Self {
+        let mut lines = Self::default();
+        lines.add("accessTokenCacheKey", &access.to_string());
+        lines.add("gitRepositoryCacheKey", &target.cache_input);
         lines.request(request);
         lines.facts(facts);
         lines

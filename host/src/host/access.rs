@@ -4,10 +4,10 @@ use super::resolution::Resolution;
 use super::{CredentialHost, Loaded, credential_details, rfc3339};
 use crate::cache::Keep;
 use crate::cache::key::{CacheKey, KeyLines};
-use crate::credential::{Credential, Issued, Origination};
+use crate::credential::{Credential, Issued, Origination, StartingKeys};
 use crate::error::Error;
 use crate::journal::details;
-use crate::provider::{ChosenBy, Source};
+use crate::provider::{ChosenBy, Source, SourceKind};
 use crate::request::{AccessRequest, CredentialRequest};
 use crate::service_account::{ServiceAccount, SubjectToken};
 use crate::subject::Subject;
@@ -15,11 +15,18 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What an exchange starts from: what the subject has by itself, or an earlier link of a chain.
+enum Start {
+    Subject,
+    Earlier(Arc<Credential>),
+}
+
 /// A request up to the look into the cache.
 struct Prepared<'a> {
     loaded: &'a Loaded,
     request: &'a CredentialRequest,
-    subject: Subject,
+    subject: &'a Subject,
+    start: Start,
     resolution: Resolution,
     lines: KeyLines,
 }
@@ -30,7 +37,150 @@ impl CredentialHost {
         request: &CredentialRequest,
         chosen_by: ChosenBy,
     ) -> Result<(Issued<Credential>, CacheKey), Error> {
-        let prepared = self.prepare(request, chosen_by).await?;
+        let loaded = self.loaded(request)?;
+        let subject = self.subject(request, loaded.provider.as_ref()).await?;
+        let links: Vec<_> = request
+            .links()
+            .iter()
+            .map(|link| request.link(link))
+            .collect();
+        self.check_chain(loaded, &links, &subject).await?;
+        let mut issued = match request.start() {
+            None => self.first(loaded, request, &subject, chosen_by).await?,
+            Some(keys) => self.held(keys),
+        };
+        for link in &links {
+            issued = self.link(loaded, link, &subject, issued).await?;
+        }
+        Ok(issued)
+    }
+
+    /// An access token that a provider wants for a registry, a cluster or a remote. Audiences that are not
+    /// the caller's are the provider's choice, and judged as such; what else it breaks is its vendor's.
+    pub(super) async fn derived(
+        &self,
+        request: &CredentialRequest,
+        wanted: &AccessRequest,
+    ) -> Result<(Issued<Credential>, CacheKey), Error> {
+        let chosen_by = match wanted.audiences == request.access().audiences {
+            true => ChosenBy::Caller,
+            false => ChosenBy::Provider,
+        };
+        let provider = &self.loaded(request)?.provider;
+        let derived = request
+            .with_access(wanted.clone())
+            .and_then(|derived| provider.check(derived.access()).map(|()| derived))
+            .map_err(|error| {
+                let provider = request.provider();
+                Error::plugin(format!(
+                    "provider '{provider}' asks for an access token that breaks a rule"
+                ))
+                .because(error)
+            })?;
+        self.access(&derived, chosen_by).await
+    }
+
+    /// Judges every link before anything is sent: parameters, identity, and that the chain leads on.
+    async fn check_chain(
+        &self,
+        loaded: &Loaded,
+        links: &[CredentialRequest],
+        subject: &Subject,
+    ) -> Result<(), Error> {
+        let mut seen: Vec<Arc<str>> = Vec::new();
+        for link in links {
+            loaded.provider.check(link.access())?;
+            loaded.provider.check_source(SourceKind::Credential)?;
+            let chosen_by = ChosenBy::Caller;
+            let kind = SourceKind::Credential;
+            let resolution = self.resolve(loaded, link, subject, chosen_by, kind).await?;
+            if seen.contains(&resolution.identity) {
+                return Err(Error::configuration(format!(
+                    "the chain comes back to {}: each of its links must lead to another identity",
+                    resolution.identity
+                )));
+            }
+            seen.push(resolution.identity);
+        }
+        Ok(())
+    }
+
+    /// The first link: what the subject gets by itself.
+    async fn first(
+        &self,
+        loaded: &Loaded,
+        request: &CredentialRequest,
+        subject: &Subject,
+        chosen_by: ChosenBy,
+    ) -> Result<(Issued<Credential>, CacheKey), Error> {
+        let kind = own_source(subject);
+        loaded.provider.check_source(kind)?;
+        let resolution = self
+            .resolve(loaded, request, subject, chosen_by, kind)
+            .await?;
+        let lines = KeyLines::access(
+            request,
+            loaded.provider.digest(),
+            subject,
+            &resolution.identity,
+            &resolution.audiences,
+            &resolution.facts,
+        );
+        let start = Start::Subject;
+        let prepared = Prepared {
+            loaded,
+            request,
+            subject,
+            start,
+            resolution,
+            lines,
+        };
+        self.issue(prepared).await
+    }
+
+    /// A further link: what the credential of the one before is exchanged for.
+    async fn link(
+        &self,
+        loaded: &Loaded,
+        request: &CredentialRequest,
+        subject: &Subject,
+        (earlier, earlier_key): (Issued<Credential>, CacheKey),
+    ) -> Result<(Issued<Credential>, CacheKey), Error> {
+        let kind = SourceKind::Credential;
+        let resolution = self
+            .resolve(loaded, request, subject, ChosenBy::Caller, kind)
+            .await?;
+        let lines = KeyLines::link(
+            earlier_key,
+            request,
+            loaded.provider.digest(),
+            subject,
+            &resolution.identity,
+            &resolution.facts,
+        );
+        let start = Start::Earlier(earlier.value);
+        let prepared = Prepared {
+            loaded,
+            request,
+            subject,
+            start,
+            resolution,
+            lines,
+        };
+        self.issue(prepared).await
+    }
+
+    /// Keys that the caller holds, as if a link had issued them.
+    fn held(&self, keys: &StartingKeys) -> (Issued<Credential>, CacheKey) {
+        let issued = Issued {
+            value: Arc::new(keys.credential(self.inner.clock.wall())),
+            identity: "keys of the caller".into(),
+            origination: Origination::Cache,
+        };
+        (issued, KeyLines::start(keys).key())
+    }
+
+    async fn issue(&self, prepared: Prepared<'_>) -> Result<(Issued<Credential>, CacheKey), Error> {
         let key = prepared.lines.key();
         let (value, origination) = self
             .cached_or(key, &prepared.lines, self.exchange(&prepared))
@@ -41,52 +191,6 @@ impl CredentialHost {
             origination,
         };
         Ok((issued, key))
-    }
-
-    /// An access token that a provider wants for a registry or a cluster. Audiences that are not the
-    /// caller's are the provider's choice, and judged as such.
-    pub(super) async fn derived(
-        &self,
-        request: &CredentialRequest,
-        wanted: &AccessRequest,
-    ) -> Result<(Issued<Credential>, CacheKey), Error> {
-        let chosen_by = match wanted.audiences == request.access().audiences {
-            true => ChosenBy::Caller,
-            false => ChosenBy::Provider,
-        };
-        let derived = request.with_access(wanted.clone()).map_err(|error| {
-            let provider = request.provider();
-            Error::plugin(format!(
-                "provider '{provider}' asks for an access token that breaks a rule"
-            ))
-            .because(error)
-        })?;
-        self.access(&derived, chosen_by).await
-    }
-
-    async fn prepare<'a>(
-        &'a self,
-        request: &'a CredentialRequest,
-        chosen_by: ChosenBy,
-    ) -> Result<Prepared<'a>, Error> {
-        let loaded = self.loaded(request)?;
-        let subject = self.subject(request, loaded.provider.description()).await?;
-        let resolution = self.resolve(loaded, request, &subject, chosen_by).await?;
-        let lines = KeyLines::access(
-            request,
-            loaded.provider.digest(),
-            &subject,
-            &resolution.identity,
-            &resolution.audiences,
-            &resolution.facts,
-        );
-        Ok(Prepared {
-            loaded,
-            request,
-            subject,
-            resolution,
-            lines,
-        })
     }
 
     pub(super) async fn cached_or<T: Keep>(
@@ -148,7 +252,10 @@ impl CredentialHost {
     }
 
     async fn source(&self, prepared: &Prepared<'_>) -> Result<Source, Error> {
-        match &prepared.subject {
+        if let Start::Earlier(credential) = &prepared.start {
+            return Ok(Source::Credential(Arc::clone(credential)));
+        }
+        match prepared.subject {
             Subject::Ambient => Ok(Source::Ambient),
             Subject::Object(_) => Ok(Source::Signer),
             Subject::ServiceAccount(account) => {
@@ -177,5 +284,14 @@ impl CredentialHost {
             ])
         });
         Ok(token)
+    }
+}
+
+/// What a subject has by itself.
+fn own_source(subject: &Subject) -> SourceKind {
+    match subject {
+        Subject::Ambient => SourceKind::Ambient,
+        Subject::ServiceAccount(_) => SourceKind::SubjectToken,
+        Subject::Object(_) => SourceKind::Signer,
     }
 }

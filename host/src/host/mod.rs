@@ -2,15 +2,20 @@
 
 mod access;
 mod cluster;
+mod git;
 mod registry;
 mod resolution;
 mod subject;
+mod trust;
+
+pub use trust::TrustPolicy;
 
 use crate::cache::Cache;
 use crate::cache::key::CacheKey;
 use crate::clock::Clock;
 use crate::credential::{ClusterAccess, ClusterReference, Credential, Issued, RegistryCredential};
 use crate::error::Error;
+use crate::git::GitUrl;
 use crate::journal::{Journal, details};
 use crate::kubernetes::AccessSource;
 use crate::provider::{Call, ChosenBy, Description, Facts, Provider};
@@ -129,6 +134,36 @@ impl CredentialHost {
     ) -> Result<Issued<RegistryCredential>, Error> {
         let issued = self.in_time(self.registry(request, repository)).await;
         self.conclude(issued)
+    }
+
+    /// A login to a Git remote.
+    ///
+    /// # Errors
+    ///
+    /// As [`access_token`](Self::access_token); `Configuration` if the provider does not know the
+    /// remote, or no remotes at all.
+    pub async fn git_credential(
+        &self,
+        request: &CredentialRequest,
+        url: &GitUrl,
+    ) -> Result<Issued<Credential>, Error> {
+        let issued = self.in_time(self.git(request, url)).await;
+        self.conclude(issued)
+    }
+
+    /// A policy or commands by which the other side comes to trust the subject of a request: nothing is
+    /// asked for on its behalf. `issuer` is who signs its tokens; `None`: the API server is asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`access_token`](Self::access_token); `Configuration` if the provider knows no such policy.
+    pub async fn trust_policy(
+        &self,
+        request: &CredentialRequest,
+        issuer: Option<&str>,
+    ) -> Result<TrustPolicy, Error> {
+        let policy = self.in_time(self.trust(request, issuer)).await;
+        self.conclude(policy)
     }
 
     /// Access to a remote cluster.

@@ -4,7 +4,7 @@ use super::{CredentialHost, Loaded, lies};
 use crate::cache::key::KeyLines;
 use crate::error::Error;
 use crate::journal::details;
-use crate::provider::{Call, ChosenBy, Facts, Failure, Provider};
+use crate::provider::{Call, ChosenBy, Facts, Failure, Provider, SourceKind};
 use crate::request::{CredentialRequest, check_list, check_text};
 use crate::subject::Subject;
 use futures::future::BoxFuture;
@@ -27,10 +27,11 @@ impl CredentialHost {
         request: &CredentialRequest,
         subject: &Subject,
         chosen_by: ChosenBy,
+        source: SourceKind,
     ) -> Result<Resolution, Error> {
         let digest = loaded.provider.digest();
-        let key = KeyLines::resolution(request, digest, subject, chosen_by).key();
-        let ask = self.ask_resolution(loaded, request, subject, chosen_by);
+        let key = KeyLines::resolution(request, digest, subject, chosen_by, source).key();
+        let ask = self.ask_resolution(loaded, request, subject, chosen_by, source);
         let resolution = self
             .inner
             .resolutions
@@ -53,6 +54,7 @@ impl CredentialHost {
         request: &CredentialRequest,
         subject: &Subject,
         chosen_by: ChosenBy,
+        source: SourceKind,
     ) -> Result<Resolution, Error> {
         let mut facts = loaded.facts.get(&()).await;
         let identity = self
@@ -71,8 +73,8 @@ impl CredentialHost {
                 .map(String::as_str),
         )
         .map_err(|error| lies(request.provider(), error))?;
-        let (audiences, chosen_by) = match (subject, request.access().audiences.as_slice()) {
-            (Subject::ServiceAccount(_), []) => {
+        let (audiences, chosen_by) = match (source, request.access().audiences.as_slice()) {
+            (SourceKind::SubjectToken, []) => {
                 let own = self
                     .ask(
                         loaded,
@@ -87,7 +89,7 @@ impl CredentialHost {
             }
             (_, given) => (given.to_vec(), chosen_by),
         };
-        if let Subject::ServiceAccount(_) = subject {
+        if source == SourceKind::SubjectToken {
             check_audiences(loaded.provider.as_ref(), &audiences, chosen_by)?;
         }
         Ok(Resolution {

@@ -3,7 +3,7 @@
 use super::{CredentialHost, Loaded};
 use crate::error::{Error, ErrorKind};
 use crate::journal::details;
-use crate::provider::Description;
+use crate::provider::{Description, Provider, SourceKind};
 use crate::request::CredentialRequest;
 use crate::service_account::{Lookup, ServiceAccount, ServiceAccountName, ServiceAccounts};
 use crate::subject::{Subject, SubjectReference};
@@ -49,11 +49,12 @@ impl CredentialHost {
             ])
         });
         match request.subject() {
-            SubjectReference::ServiceAccount(name) if !open => Err(Error::new(
-                ErrorKind::Gate,
-                format!("cannot use service account '{name}': the ObjectLevelWorkloadIdentity feature gate is not enabled"),
-            )
-            .remedy("ask the operator for --feature-gates=ObjectLevelWorkloadIdentity=true")),
+            SubjectReference::ServiceAccount(name) if !open => {
+                Err(closed(format_args!("service account '{name}'")))
+            }
+            SubjectReference::Object(object) if !open => {
+                Err(closed(Subject::Object(object.clone())))
+            }
             _ => Ok(()),
         }
     }
@@ -61,9 +62,9 @@ impl CredentialHost {
     pub(super) async fn subject(
         &self,
         request: &CredentialRequest,
-        description: &Description,
+        provider: &dyn Provider,
     ) -> Result<Subject, Error> {
-        let tenancy = &self.inner.tenancy;
+        let (tenancy, description) = (&self.inner.tenancy, provider.description());
         match (request.subject(), &tenancy.default_account) {
             (SubjectReference::ServiceAccount(name), _) => {
                 self.account(name, false, description).await
@@ -74,10 +75,24 @@ impl CredentialHost {
             }
             (SubjectReference::Ambient, Some(default)) => Err(nobody(default)),
             (SubjectReference::Namespace(_) | SubjectReference::Ambient, None) => {
-                Ok(Subject::Ambient)
+                self.itself(description).await
             }
             (SubjectReference::Object(object), _) => Ok(Subject::Object(object.clone())),
         }
+    }
+
+    /// This process. Where a provider knows no environment but exchanges tokens, it is by the account
+    /// that the process itself runs under.
+    async fn itself(&self, description: &Description) -> Result<Subject, Error> {
+        let starts = |kind| description.sources.contains(&kind);
+        if starts(SourceKind::Ambient) || !starts(SourceKind::SubjectToken) {
+            return Ok(Subject::Ambient);
+        }
+        let accounts = self.accounts()?;
+        let own = self
+            .retrying("own account", || accounts.own_account())
+            .await?;
+        self.account(&own, false, description).await
     }
 
     async fn account(
@@ -131,6 +146,16 @@ fn readable(account: Arc<ServiceAccount>, description: &Description) -> Arc<Serv
     let mut account = Arc::unwrap_or_clone(account);
     account.annotations.retain(|key, _| named(key));
     Arc::new(account)
+}
+
+fn closed(subject: impl std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Gate,
+        format!(
+            "cannot use {subject}: the ObjectLevelWorkloadIdentity feature gate is not enabled"
+        ),
+    )
+    .remedy("ask the operator for --feature-gates=ObjectLevelWorkloadIdentity=true")
 }
 
 /// RFC-0010's words for the lockdown.

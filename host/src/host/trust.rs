@@ -1,0 +1,79 @@
+//! What the other side must be told, so that it trusts a subject.
+
+use super::CredentialHost;
+use crate::error::Error;
+use crate::provider::{ChosenBy, SourceKind, Trusted};
+use crate::request::CredentialRequest;
+use crate::subject::Subject;
+use std::sync::Arc;
+
+/// A policy or commands by which the other side comes to trust a subject, and for whom they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustPolicy {
+    /// What the subject becomes.
+    pub identity: Arc<str>,
+    /// Who signs the subject's tokens.
+    pub issuer: String,
+    /// For whom the tokens are.
+    pub audiences: Arc<[String]>,
+    /// What the other side's administrator reads and applies.
+    pub text: String,
+}
+
+impl CredentialHost {
+    pub(super) async fn trust(
+        &self,
+        request: &CredentialRequest,
+        issuer: Option<&str>,
+    ) -> Result<TrustPolicy, Error> {
+        let loaded = self.loaded(request)?;
+        let subject = self.subject(request, loaded.provider.as_ref()).await?;
+        let kind = match &subject {
+            Subject::ServiceAccount(_) => SourceKind::SubjectToken,
+            Subject::Object(_) => SourceKind::Signer,
+            Subject::Ambient => {
+                let error = Error::configuration(
+                    "this process presents no token that another side could trust",
+                );
+                return Err(error.remedy("name a service account"));
+            }
+        };
+        loaded.provider.check_source(kind)?;
+        let resolution = self
+            .resolve(loaded, request, &subject, ChosenBy::Caller, kind)
+            .await?;
+        let issuer = match (issuer, &subject) {
+            (Some(issuer), _) => issuer.to_owned(),
+            (None, Subject::Object(_)) => self.signing_issuer()?,
+            (None, _) => self.accounts()?.issuer().await?,
+        };
+        let trusted = Trusted {
+            subject: &subject,
+            identity: &resolution.identity,
+            issuer: &issuer,
+            audiences: &resolution.audiences,
+        };
+        let mut facts = resolution.facts.clone();
+        let text = self
+            .ask(
+                loaded,
+                request,
+                &mut facts,
+                &trusted,
+                |provider, trusted, call| provider.trust_policy(*trusted, call),
+            )
+            .await?;
+        Ok(TrustPolicy {
+            identity: resolution.identity,
+            audiences: resolution.audiences,
+            issuer,
+            text,
+        })
+    }
+
+    fn signing_issuer(&self) -> Result<String, Error> {
+        Err(Error::configuration(
+            "this host has no signer, and so no issuer of its own",
+        ))
+    }
+}
