@@ -8,10 +8,12 @@
     reason = "a test ends where something is not as it must be"
 )]
 
+use gatepass::environment::FixedEnvironment;
 use gatepass::{
     ClusterReference, CredentialRequest, CredentialRequestBuilder, ErrorKind, Material,
     Origination, Repository,
 };
+use gatepass_sandbox::Rule;
 use gatepass_tests::house::House;
 
 fn request() -> CredentialRequestBuilder {
@@ -47,6 +49,49 @@ async fn the_credential_is_the_accounts_own_token_for_the_audiences() {
         house.host.access_token(&request).await.unwrap().origination,
         Origination::Cache
     );
+}
+
+/// A house whose process runs under this account at the API server.
+async fn house_of(user: &str) -> House {
+    let furnish = |sandbox: &gatepass_sandbox::Sandbox, _: &mut _| {
+        let kubernetes = sandbox.kubernetes();
+        kubernetes
+            .apply_service_account("gatepass", "host", &[])
+            .unwrap();
+        kubernetes.allow(Rule::allow(user, &["get"], &["serviceaccounts"]));
+        kubernetes.allow(Rule::allow(user, &["create"], &["serviceaccounts/token"]));
+        FixedEnvironment::default()
+    };
+    House::run_by(user, furnish).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_request_for_nobody_is_by_the_account_of_the_process_itself() {
+    let house = house_of("system:serviceaccount:gatepass:host").await;
+    let request = CredentialRequest::builder("generic").audiences(["vault.example"]);
+    let issued = house
+        .host
+        .access_token(&request.build().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(&*issued.identity, "system:serviceaccount:gatepass:host");
+    assert_eq!(
+        claims(issued.value.material())["aud"],
+        serde_json::json!(["vault.example"])
+    );
+}
+
+#[tokio::test]
+async fn a_process_that_is_no_account_is_told_to_name_one() {
+    let house = house_of("jane").await;
+    let request = CredentialRequest::builder("generic").audiences(["vault.example"]);
+    let error = house
+        .host
+        .access_token(&request.build().unwrap())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ServiceAccount, "{error}");
+    assert_eq!((house.host.cached().await, house.tokens()), (0, 0));
 }
 
 #[tokio::test]

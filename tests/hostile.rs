@@ -9,11 +9,13 @@
 )]
 
 use gatepass::config::GrantConfig;
+use gatepass::environment::FixedEnvironment;
 use gatepass::plugin::{Grant, GrantPolicy, Plugin, PluginLimits, PluginOptions, PluginSource};
 use gatepass::{
-    ClusterReference, CredentialRequest, CredentialRequestBuilder, Error, ErrorKind, Material,
-    Network,
+    AccessRequest, AwsKeys, ClusterReference, CredentialRequest, CredentialRequestBuilder, Error,
+    ErrorKind, Journal, Material, Network, Origination, StartingKeys,
 };
+use gatepass_sandbox::Fault;
 use gatepass_tests::component;
 use gatepass_tests::house::{House, engine, guest};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,9 +37,13 @@ async fn house() -> House {
 async fn house_with(cpu: &'static str, wall: &'static str) -> House {
     let hostile = guest("hostile", |plugin| {
         plugin.grant = Some(GrantConfig {
-            hosts: vec!["https://granted.example".into()],
+            hosts: vec![
+                "https://granted.example".into(),
+                "http://169.254.169.254".into(),
+            ],
             audiences: vec!["hostile".into()],
             environment: vec!["GATEPASS_TEST_GRANTED".into()],
+            files: vec!["/run/granted".into(), "/run/other".into()],
             ..GrantConfig::default()
         });
         plugin.limits.cpu = cpu.parse().ok();
@@ -45,9 +51,15 @@ async fn house_with(cpu: &'static str, wall: &'static str) -> House {
         plugin.limits.max_request_bytes = Some(1024);
     });
     let hostile = hostile.unwrap();
-    House::with(|config| {
+    House::run_by("admin", |_, config| {
         config.retry.max_attempts = Some(1);
         config.plugins.push(hostile);
+        FixedEnvironment::default()
+            .variable("GATEPASS_TEST_GRANTED", "lent")
+            .variable("GATEPASS_TEST_UNGRANTED", "canary")
+            .file("/run/granted", "lent")
+            .file("/run/other", "canary")
+            .file("/etc/hostname", "canary")
     })
     .await
     .unwrap()
@@ -148,6 +160,16 @@ async fn hostile_requests_are_not_sent() {
             "http://169.254.169.254 is not granted",
         ),
         (
+            "refused-then-panic",
+            ErrorKind::Egress,
+            "https://evil.example is not granted",
+        ),
+        (
+            "refused-then-sleep",
+            ErrorKind::Egress,
+            "https://evil.example is not granted",
+        ),
+        (
             "steal-token",
             ErrorKind::Egress,
             "https://evil.example is not granted",
@@ -230,6 +252,162 @@ async fn a_guest_sees_no_environment_no_arguments_and_no_files() {
         seen("variables", ""),
     ];
     assert_eq!(issued.value.attributes(), expected);
+}
+
+/// The attributes of what an ambient call answers.
+async fn ambient(house: &House, behaviour: &str) -> Vec<(String, String)> {
+    let request = CredentialRequest::builder("hostile").parameter("behaviour", behaviour);
+    let request = request.build().unwrap();
+    let issued = house.host.access_token(&request).await.unwrap();
+    issued.value.attributes().to_vec()
+}
+
+#[tokio::test]
+async fn an_ambient_call_sees_the_variables_and_files_that_are_granted_and_no_others() {
+    let house = house().await;
+    let seen = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let environment = ambient(&house, "environment").await;
+    assert!(environment.contains(&seen("variables", "GATEPASS_TEST_GRANTED=lent")));
+    let files = ambient(&house, "files").await;
+    let expected = [
+        seen("/run/granted", "lent"),
+        seen("/etc/hostname", "PermissionDenied"),
+        seen("/run/../run/granted", "PermissionDenied"),
+        seen("/run/other", "PermissionDenied"),
+    ];
+    assert_eq!(files, expected);
+}
+
+#[tokio::test]
+async fn a_call_for_a_tenant_sees_no_file() {
+    let house = house().await;
+    let request = request("files").build().unwrap();
+    let issued = house.host.access_token(&request).await.unwrap();
+    let attributes = issued.value.attributes();
+    assert!(
+        attributes
+            .iter()
+            .all(|(_, value)| value == "PermissionDenied"),
+        "{attributes:?}"
+    );
+}
+
+#[tokio::test]
+async fn metadata_is_reached_by_an_ambient_call_alone() {
+    let house = house().await;
+    let request = CredentialRequest::builder("hostile").parameter("behaviour", "send-to-metadata");
+    let request = request.build().unwrap();
+    let issued = house.host.access_token(&request).await.unwrap();
+    assert!(
+        matches!(issued.value.material(), Material::Bearer(token) if token.expose().starts_with("status-4"))
+    );
+}
+
+#[tokio::test]
+async fn secret_an_answer_that_echoes_the_token_comes_without_it() {
+    let house = house().await;
+    let faults = house.sandbox.faults();
+    faults.set("granted.example", "*", Fault::Echo);
+    let request = request("echo-token").build().unwrap();
+    let issued = house.host.access_token(&request).await.unwrap();
+    let echoed = &issued.value.attributes()[0];
+    assert_eq!(echoed, &("echo".to_owned(), "t=[subject-token]".to_owned()));
+}
+
+fn link(region: &str) -> AccessRequest {
+    AccessRequest {
+        region: Some(region.into()),
+        parameters: [("behaviour".to_owned(), "link".to_owned())].into(),
+        ..AccessRequest::default()
+    }
+}
+
+fn token(material: &Material) -> &str {
+    let Material::Bearer(token) = material else {
+        panic!("{material:?}");
+    };
+    token.expose()
+}
+
+#[tokio::test]
+async fn each_link_of_a_chain_starts_from_the_one_before_and_is_cached_by_itself() {
+    let house = house().await;
+    let chain = |links: &[&str]| {
+        let first = request("link").region("one");
+        let chain = links
+            .iter()
+            .fold(first, |chain, region| chain.link(link(region)));
+        chain.build().unwrap()
+    };
+    let issued = house
+        .host
+        .access_token(&chain(&["two", "three"]))
+        .await
+        .unwrap();
+    assert_eq!(token(issued.value.material()), "SubjectToken>one>two>three");
+    assert_eq!(&*issued.identity, "three");
+    assert_eq!((house.host.cached().await, house.tokens()), (3, 1));
+    let shorter = house.host.access_token(&chain(&["two"])).await.unwrap();
+    assert_eq!(shorter.origination, Origination::Cache);
+    let other = house
+        .host
+        .access_token(&chain(&["other", "three"]))
+        .await
+        .unwrap();
+    assert_eq!(
+        token(other.value.material()),
+        "SubjectToken>one>other>three"
+    );
+    assert_eq!(house.tokens(), 1, "the first link came from the cache");
+}
+
+#[tokio::test]
+async fn a_chain_that_comes_back_is_refused_before_anything_is_asked_for() {
+    let house = house().await;
+    let circle = request("link")
+        .link(link("a"))
+        .link(link("b"))
+        .link(link("a"));
+    let error = house
+        .host
+        .access_token(&circle.build().unwrap())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+    assert!(error.to_string().contains("comes back to a"), "{error}");
+    assert_eq!((house.host.cached().await, house.tokens()), (0, 0));
+}
+
+#[tokio::test]
+async fn secret_keys_of_the_caller_begin_a_chain_and_are_told_apart() {
+    let house = house().await;
+    let chain = |id: &str, secret: &str| {
+        let keys = StartingKeys::new(AwsKeys {
+            access_key_id: id.into(),
+            secret_access_key: secret.into(),
+            session_token: None,
+        });
+        let chain = CredentialRequest::builder("hostile").start_with(keys);
+        chain.link(link("role")).build().unwrap()
+    };
+    let first = house
+        .host
+        .access_token(&chain("AKIA1", "canary-1"))
+        .await
+        .unwrap();
+    assert_eq!(token(first.value.material()), "AKIA1>role");
+    for (id, secret, expected) in [
+        ("AKIA1", "canary-1", Origination::Cache),
+        ("AKIA1", "canary-2", Origination::Exchange),
+        ("AKIA2", "canary-1", Origination::Exchange),
+    ] {
+        let journal = Journal::on();
+        let host = house.host.explaining(journal.clone());
+        let issued = host.access_token(&chain(id, secret)).await.unwrap();
+        assert_eq!(issued.origination, expected, "{id} {secret}");
+        let told = format!("{:?} {:?}", journal.steps(), chain(id, secret));
+        assert!(!told.contains("canary"), "{told}");
+    }
 }
 
 #[tokio::test]

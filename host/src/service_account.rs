@@ -160,14 +160,24 @@ pub trait ServiceAccounts: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// `ServiceAccount` if it has none: it is a user, say.
-    async fn own_account(&self) -> Result<ServiceAccountName, Error>;
+    async fn own_account(&self) -> Result<ServiceAccountName, Error> {
+        Err(Error::new(
+            crate::error::ErrorKind::ServiceAccount,
+            "nobody says which service account this process has itself",
+        ))
+    }
 
     /// Who signs the tokens: the `iss` that the other side must trust.
     ///
     /// # Errors
     ///
     /// `ServiceAccount` if the discovery document may not be read; `Unavailable` if nobody answers.
-    async fn issuer(&self) -> Result<String, Error>;
+    async fn issuer(&self) -> Result<String, Error> {
+        Err(Error::new(
+            crate::error::ErrorKind::ServiceAccount,
+            "nobody says who signs the tokens of service accounts",
+        ))
+    }
 }
 
 /// The answer to a look-up.

@@ -4,6 +4,7 @@ use crate::component;
 use anyhow::Result;
 use gatepass::clock::ManualClock;
 use gatepass::config::{HostConfig, PluginConfig};
+use gatepass::environment::FixedEnvironment;
 use gatepass::kubernetes::KubernetesServiceAccounts;
 use gatepass::plugin::{Digest, PluginEngine};
 use gatepass::{CredentialHost, CredentialRequest, Error};
@@ -40,11 +41,30 @@ impl House {
     ///
     /// As [`new`](Self::new), or the configuration is refused.
     pub async fn with(change: impl FnOnce(&mut HostConfig)) -> Result<Self> {
+        Self::run_by("admin", |_, config| {
+            change(config);
+            FixedEnvironment::default()
+        })
+        .await
+    }
+
+    /// A house whose process is this user at the API server, and has the environment that `furnish` makes.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    pub async fn run_by(
+        user: &str,
+        furnish: impl FnOnce(&Sandbox, &mut HostConfig) -> FixedEnvironment,
+    ) -> Result<Self> {
         let sandbox = Sandbox::demo().await?;
         let mut config = configuration(&sandbox);
-        change(&mut config);
+        let environment = furnish(&sandbox, &mut config);
         let clock = Arc::new(ManualClock::at(sandbox.clock().now()));
-        let host = build(&config, &sandbox, &clock).await?;
+        let engine = engine()?
+            .with_clock(clock.clone())
+            .with_environment(Arc::new(environment));
+        let host = build(&config, &sandbox, &engine, user, &clock).await?;
         Ok(Self {
             sandbox,
             host,
@@ -115,6 +135,8 @@ fn configuration(sandbox: &Sandbox) -> HostConfig {
         .network
         .connect_to
         .insert("*:443".into(), sandbox.address().to_string());
+    let metadata = sandbox.aws().metadata_url().replace("http://", "");
+    config.network.connect_to.insert("*:80".into(), metadata);
     config
 }
 
@@ -139,18 +161,15 @@ pub fn guest(name: &str, change: impl FnOnce(&mut PluginConfig)) -> Result<Plugi
 async fn build(
     config: &HostConfig,
     sandbox: &Sandbox,
+    engine: &PluginEngine,
+    user: &str,
     clock: &Arc<ManualClock>,
 ) -> Result<CredentialHost> {
     let bundled = |name: &str| component::plugin(name).ok();
     let builder = config
-        .builder(
-            &engine()?.with_clock(clock.clone()),
-            Path::new("."),
-            &bundled,
-            None,
-        )
+        .builder(engine, Path::new("."), &bundled, None)
         .await?;
-    let accounts = KubernetesServiceAccounts::new(client(sandbox, "admin").await?);
+    let accounts = KubernetesServiceAccounts::new(client(sandbox, user).await?);
     Ok(builder
         .service_accounts(accounts)
         .clock(clock.clone())

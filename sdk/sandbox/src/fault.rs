@@ -54,6 +54,8 @@ pub enum Fault {
     ContentType(String),
     /// The true status and headers with this body.
     Body(Vec<u8>),
+    /// 200 with the body of the request, as a debugging gateway answers.
+    Echo,
     /// The inner fault for this many requests, then none.
     Times(u32, Box<Fault>),
 }
@@ -172,6 +174,7 @@ pub(crate) async fn answer(fault: Fault, site: &dyn Site, call: &Call) -> Answer
             answer::with_header(site.answer(call).await, CONTENT_TYPE, &media_type)
         }
         Fault::Body(body) => replaced(site.answer(call).await, body),
+        Fault::Echo => answer::content(StatusCode::OK, call.media_type(), call.body.clone()),
         Fault::CutOff => cut_off(site.answer(call).await).await,
         // `Faults::set` has taken the counts off already.
         Fault::Times(_, inner) => Box::pin(answer(*inner, site, call)).await,

