@@ -7,9 +7,10 @@ use crate::Sandbox;
 use crate::aws::{Aws, AwsError};
 use crate::clock::{Clock, SandboxClock, SystemClock};
 use crate::cloud::Cloud;
-use crate::demo;
+use crate::demo::Scene;
 use crate::foundation::Foundation;
 use crate::kubernetes::{Cluster, SetupError};
+use crate::metadata::Metadata;
 
 /// Why a sandbox, or a cluster in it, cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -90,16 +91,31 @@ impl Builder {
         let address = socket.local_addr()?;
         let foundation = Arc::new(Foundation::lay(SandboxClock::new(self.clock), address)?);
         let kubernetes = Cluster::start(&foundation)?;
-        let aws = Aws::start(&foundation)?;
-        let cloud = Arc::new(Cloud::new(Arc::clone(&aws)));
+        let metadata = Foundation::reserve(0)?;
+        let metadata_address = metadata.local_addr()?;
+        let aws = Arc::new(Aws::new(&foundation, metadata_address));
+        let services = vec![aws.metadata_service()];
+        foundation.serve_plain(metadata, Arc::new(Metadata::new(services)))?;
+        let cloud = Arc::new(Cloud::new(vec![Arc::clone(&aws) as Arc<_>]));
         foundation.serve_tls(socket, Arc::clone(&cloud) as Arc<_>)?;
         let workload = if self.demo {
-            Some(demo::seed(&foundation, &kubernetes, &aws)?)
+            let scene = Scene {
+                foundation: &foundation,
+                management: &kubernetes,
+                aws: &aws,
+            };
+            Some(scene.seed()?)
         } else {
             None
         };
-        Ok(Sandbox::assemble(
-            address, foundation, kubernetes, aws, cloud, workload,
-        ))
+        Ok(Sandbox {
+            address,
+            metadata_address,
+            foundation,
+            kubernetes,
+            aws,
+            cloud,
+            workload,
+        })
     }
 }

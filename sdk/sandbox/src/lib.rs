@@ -29,6 +29,7 @@ mod journal;
 mod json;
 mod kubernetes;
 mod listener;
+mod metadata;
 mod oidc;
 mod pattern;
 mod random;

@@ -16,12 +16,13 @@ use crate::kubernetes::Cluster;
 /// A cloud and its clusters, until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Sandbox {
-    address: SocketAddr,
-    foundation: Arc<Foundation>,
-    kubernetes: Arc<Cluster>,
-    aws: Arc<Aws>,
-    cloud: Arc<Cloud>,
-    workload: Option<Arc<Cluster>>,
+    pub(crate) address: SocketAddr,
+    pub(crate) metadata_address: SocketAddr,
+    pub(crate) foundation: Arc<Foundation>,
+    pub(crate) kubernetes: Arc<Cluster>,
+    pub(crate) aws: Arc<Aws>,
+    pub(crate) cloud: Arc<Cloud>,
+    pub(crate) workload: Option<Arc<Cluster>>,
 }
 
 impl Sandbox {
@@ -51,28 +52,17 @@ impl Sandbox {
         Self::builder().demo().start().await
     }
 
-    pub(crate) fn assemble(
-        address: SocketAddr,
-        foundation: Arc<Foundation>,
-        kubernetes: Arc<Cluster>,
-        aws: Arc<Aws>,
-        cloud: Arc<Cloud>,
-        workload: Option<Arc<Cluster>>,
-    ) -> Self {
-        Self {
-            address,
-            foundation,
-            kubernetes,
-            aws,
-            cloud,
-            workload,
-        }
-    }
-
     /// Where every cloud host name is served: point the client's name resolution here.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the metadata services of all clouds are served, as plain HTTP: what stands for
+    /// `169.254.169.254` and its like.
+    #[must_use]
+    pub fn metadata_address(&self) -> SocketAddr {
+        self.metadata_address
     }
 
     /// The certificate authority behind every TLS listener of this sandbox.
