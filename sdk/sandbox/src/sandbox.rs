@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::aws::Aws;
+use crate::azure::Azure;
 use crate::builder::{Builder, StartError};
 use crate::clock::SandboxClock;
 use crate::cloud::Cloud;
@@ -21,6 +22,7 @@ pub struct Sandbox {
     pub(crate) foundation: Arc<Foundation>,
     pub(crate) kubernetes: Arc<Cluster>,
     pub(crate) aws: Arc<Aws>,
+    pub(crate) azure: Arc<Azure>,
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) workload: Option<Arc<Cluster>>,
 }
@@ -97,6 +99,12 @@ impl Sandbox {
     #[must_use]
     pub fn aws(&self) -> &Aws {
         &self.aws
+    }
+
+    /// Azure.
+    #[must_use]
+    pub fn azure(&self) -> &Azure {
+        &self.azure
     }
 
     /// The fault rules, for every listener.

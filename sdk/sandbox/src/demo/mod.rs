@@ -1,10 +1,12 @@
 //! The demonstration scenario: two tenants, the same in every cloud.
 
 mod aws;
+mod azure;
 
 use std::sync::Arc;
 
 use crate::aws::Aws;
+use crate::azure::Azure;
 use crate::builder::StartError;
 use crate::foundation::Foundation;
 use crate::kubernetes::{Cluster, Rule, TrustedIssuer};
@@ -16,12 +18,14 @@ pub(crate) struct Scene<'a> {
     pub(crate) foundation: &'a Arc<Foundation>,
     pub(crate) management: &'a Cluster,
     pub(crate) aws: &'a Aws,
+    pub(crate) azure: &'a Azure,
 }
 
 impl Scene<'_> {
     /// Furnishes the management cluster and every cloud; answers the workload cluster.
     pub(crate) fn seed(&self) -> Result<Arc<Cluster>, StartError> {
         aws::seed(self)?;
+        azure::seed(self)?;
         self.workload()
     }
 
