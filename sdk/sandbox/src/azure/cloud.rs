@@ -133,10 +133,11 @@ impl AzureCloud {
     /// the same resource.
     pub(crate) fn has_resource(self, audience: &str) -> bool {
         let name = audience.strip_suffix('/').unwrap_or(audience);
-        RESOURCES.contains(&name)
+        let is_known = RESOURCES.contains(&name)
             || self.resource_manager_audiences().contains(&name)
             || self.own_resources().contains(&name)
-            || self.is_storage_account(name)
+            || self.is_storage_account(name);
+        is_known && !name.ends_with('/')
     }
 
     /// Key vaults and Graph.
