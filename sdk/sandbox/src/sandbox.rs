@@ -44,8 +44,9 @@ impl Sandbox {
     }
 
     /// Starts the demonstration scenario: tenants `tenant-a` and `tenant-b` with service accounts
-    /// whose annotations name AWS roles, roles that trust exactly their account, an EKS cluster that
-    /// lets those roles in, and a further cluster that trusts the first one's issuer.
+    /// whose annotations name AWS roles and applications of Entra that trust exactly their account,
+    /// an EKS and an AKS cluster that let those in, container registries, a managed identity of the
+    /// machine, and a further cluster that trusts the first one's issuer.
     ///
     /// # Errors
     ///
@@ -114,7 +115,7 @@ impl Sandbox {
     }
 
     /// Serves a fixed document under a host name of the test's own, such as the discovery document
-    /// and keys of a further issuer: STS finds them there.
+    /// and keys of a further issuer: the clouds find them there.
     pub fn publish(&self, host: &str, path: &str, media_type: &str, body: &[u8]) {
         self.cloud.publish(host, path, media_type, body);
     }

@@ -81,7 +81,7 @@ impl Keys {
             "iss": issuer,
             "iat": grant.now,
             "nbf": grant.now,
-            "exp": grant.now + grant.seconds,
+            "exp": grant.now.saturating_add(grant.seconds),
             "aio": random::base64(48),
             "appid": client_id,
             "appidacr": match grant.proof { Proof::Secret => "1", Proof::Assertion => "2" },

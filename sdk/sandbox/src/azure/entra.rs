@@ -36,13 +36,13 @@ pub(crate) struct Request<'a> {
 pub(crate) async fn answer(azure: &Azure, call: &Call, cloud: AzureCloud) -> Answer {
     let segments = call.segments();
     let segments: Vec<&str> = segments.iter().map(AsRef::as_ref).collect();
-    let result = match segments.as_slice() {
-        [tenant, "oauth2", "v2.0", "token"] => token(azure, call, cloud, tenant).await,
-        [tenant, "v2.0", ".well-known", "openid-configuration"] => {
+    let result = match (&call.method, segments.as_slice()) {
+        (_, [tenant, "oauth2", "v2.0", "token"]) => token(azure, call, cloud, tenant).await,
+        (&Method::GET, [tenant, "v2.0", ".well-known", "openid-configuration"]) => {
             configuration(azure, call, cloud, tenant)
         }
-        [tenant, "discovery", "v2.0", "keys"] => keys(azure, call, cloud, tenant),
-        ["common", "discovery", "instance"] => Ok(instance(call)),
+        (&Method::GET, [tenant, "discovery", "v2.0", "keys"]) => keys(azure, cloud, tenant),
+        (&Method::GET, ["common", "discovery", "instance"]) => Ok(instance(call)),
         _ => return answer::empty(StatusCode::NOT_FOUND),
     };
     match result {
@@ -226,17 +226,10 @@ fn configuration(
     }))
 }
 
-fn keys(azure: &Azure, call: &Call, cloud: AzureCloud, name: &str) -> Result<Value, Failure> {
+fn keys(azure: &Azure, cloud: AzureCloud, name: &str) -> Result<Value, Failure> {
     // The keys are the same for every tenant of a cloud, as in the wild.
     if name != "common" {
         tenant(azure, cloud, name, "invalid_tenant")?;
-    }
-    if call.method != Method::GET {
-        return Err(Failure::new(
-            405,
-            "invalid_request",
-            "The keys are only read.",
-        ));
     }
     let keys = azure.keys.published(cloud).ok_or_else(server_error)?;
     serde_json::to_value(keys).map_err(|_| server_error())

@@ -184,7 +184,7 @@ impl Directory {
     }
 
     pub(crate) fn add_secret(&self, client_id: &str) -> Result<String, AzureError> {
-        // Real secrets are 40 characters with a `~` at the fifth place.
+        // Real secrets are 40 characters with a `~` near the start.
         let secret = format!("{}8Q~{}", random::base64url(3), random::base64url(34));
         self.change(client_id, |application| {
             application.secrets.push(secret.clone());

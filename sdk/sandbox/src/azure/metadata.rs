@@ -94,7 +94,12 @@ impl Metadata {
             principal,
             resource_id: resource_id.map(str::to_owned),
         };
-        self.state.with(|state| state.assigned.push(assigned));
+        self.state.with(|state| {
+            state
+                .assigned
+                .retain(|other| other.principal.client_id != principal.client_id);
+            state.assigned.push(assigned);
+        });
     }
 
     pub(crate) fn set_phase(&self, phase: MetadataPhase, calls: u32) {

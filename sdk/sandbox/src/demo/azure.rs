@@ -34,6 +34,7 @@ pub(super) fn seed(scene: &Scene<'_>) -> Result<(), StartError> {
     azure.managed_identity(DIRECTORY, MACHINE, Some(MACHINE_RESOURCE))?;
     let aks = azure.cluster(CLUSTER, DIRECTORY)?;
     aks.assign_role(MACHINE, AksRole::ClusterUser);
+    aks.map_principal(MACHINE, "machine", &[]);
     for (tenant, client_id, host) in TENANTS {
         let account = format!("{tenant}-azure-sa");
         let annotations = [

@@ -1,10 +1,14 @@
 //! Resource Manager, and the AKS clusters that it describes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepass_sandbox::{AksRole, AzureCloud};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::{AKS, CLIENT, DIRECTORY, MANAGEMENT, OTHER_CLIENT, REGISTRY, access_token, text};
 use crate::world::{Reply, World};
@@ -120,7 +124,9 @@ async fn a_cluster_lets_only_mapped_principals_of_its_tenant_in() {
     cluster.map_principal(foreigner, "tenant-a", &[]);
     let good = azure.access_token(CLIENT, audience, HOUR).unwrap();
     let foreign = azure.access_token(foreigner, audience, HOUR).unwrap();
-    let unmapped = azure.access_token(super::MACHINE, audience, HOUR).unwrap();
+    let stranger = "66666666-6666-6666-6666-666666666666";
+    azure.application(DIRECTORY, stranger).unwrap();
+    let unmapped = azure.access_token(stranger, audience, HOUR).unwrap();
     assert_eq!(world.bearer(&url, &good).await.status, 200);
     for token in [&foreign, &unmapped, &format!("{good}x")] {
         assert_eq!(world.bearer(&url, token).await.status, 401);
@@ -281,6 +287,43 @@ async fn a_path_is_read_in_any_case_and_a_wrong_one_is_refused() {
     ] {
         let reply = ask(&world, method, &path, &token).await;
         assert_code(&reply, status, code);
+    }
+}
+
+/// Sends bytes as they are and reads the answer's first line.
+async fn status_line(world: &World, request: &str) -> String {
+    let mut roots = rustls::RootCertStore::empty();
+    let authority = CertificateDer::from_pem_slice(world.sandbox.ca_pem().as_bytes());
+    roots.add(authority.unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = tokio::net::TcpStream::connect(world.sandbox.address())
+        .await
+        .unwrap();
+    let name = ServerName::try_from("management.azure.com").unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let mut stream = connector.connect(name, stream).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).await.unwrap();
+    line
+}
+
+#[tokio::test]
+async fn a_post_without_a_length_is_refused_before_it_is_read() {
+    let world = World::demo().await;
+    let token = access_token(&world, MANAGEMENT).await;
+    let head = format!(
+        "POST {CLUSTER}/listClusterUserCredential{VERSION} HTTP/1.1\r\n\
+         Host: management.azure.com\r\nAuthorization: Bearer {token}\r\n"
+    );
+    for (rest, status) in [("\r\n", "411"), ("Content-Length: 0\r\n\r\n", "200")] {
+        let line = status_line(&world, &format!("{head}{rest}")).await;
+        assert!(line.starts_with(&format!("HTTP/1.1 {status} ")), "{line}");
     }
 }
 
