@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use crate::Sandbox;
 use crate::aws::{Aws, AwsError};
+use crate::azure::{Azure, AzureError};
 use crate::clock::{Clock, SandboxClock, SystemClock};
 use crate::cloud::Cloud;
-use crate::demo;
+use crate::demo::Scene;
 use crate::foundation::Foundation;
 use crate::kubernetes::{Cluster, SetupError};
+use crate::metadata::Metadata;
 
 /// Why a sandbox, or a cluster in it, cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,9 @@ pub enum StartError {
     /// A part of the scenario's AWS is wrong.
     #[error(transparent)]
     Aws(#[from] AwsError),
+    /// A part of the scenario's Azure is wrong.
+    #[error(transparent)]
+    Azure(#[from] AzureError),
 }
 
 /// The options of a sandbox.
@@ -90,16 +95,37 @@ impl Builder {
         let address = socket.local_addr()?;
         let foundation = Arc::new(Foundation::lay(SandboxClock::new(self.clock), address)?);
         let kubernetes = Cluster::start(&foundation)?;
-        let aws = Aws::start(&foundation)?;
-        let cloud = Arc::new(Cloud::new(Arc::clone(&aws)));
+        let metadata = Foundation::reserve(0)?;
+        let metadata_address = metadata.local_addr()?;
+        let aws = Arc::new(Aws::new(&foundation, metadata_address));
+        let azure = Arc::new(Azure::new(&foundation, metadata_address));
+        let services = vec![aws.metadata_service(), azure.metadata_service()];
+        foundation.serve_plain(metadata, Arc::new(Metadata::new(services)))?;
+        let cloud = Arc::new(Cloud::new(vec![
+            Arc::clone(&aws) as Arc<_>,
+            Arc::clone(&azure) as Arc<_>,
+        ]));
         foundation.serve_tls(socket, Arc::clone(&cloud) as Arc<_>)?;
         let workload = if self.demo {
-            Some(demo::seed(&foundation, &kubernetes, &aws)?)
+            let scene = Scene {
+                foundation: &foundation,
+                management: &kubernetes,
+                aws: &aws,
+                azure: &azure,
+            };
+            Some(scene.seed()?)
         } else {
             None
         };
-        Ok(Sandbox::assemble(
-            address, foundation, kubernetes, aws, cloud, workload,
-        ))
+        Ok(Sandbox {
+            address,
+            metadata_address,
+            foundation,
+            kubernetes,
+            aws,
+            azure,
+            cloud,
+            workload,
+        })
     }
 }

@@ -76,6 +76,11 @@ pub(crate) fn rfc3339(seconds: i64) -> String {
         .to_string()
 }
 
+/// As Entra prints its times: a space in the middle, whole seconds.
+pub(crate) fn utc_timestamp(seconds: i64) -> String {
+    rfc3339(seconds).replace('T', " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +106,6 @@ mod tests {
     #[test]
     fn times_are_printed_in_whole_seconds_of_utc() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(utc_timestamp(0), "1970-01-01 00:00:00Z");
     }
 }

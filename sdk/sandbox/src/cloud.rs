@@ -1,6 +1,7 @@
 //! The cloud listener: many hosts behind one address, told apart by the Host header.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,14 +10,24 @@ use futures::future::BoxFuture;
 use http::{Method, StatusCode};
 
 use crate::answer::{self, Answer, ServiceError};
-use crate::aws::Aws;
 use crate::call::Call;
 use crate::guarded::Guarded;
 use crate::listener::Site;
 
-#[derive(Debug)]
+/// One cloud behind the listener. Every method answers none for a host that is not the cloud's.
+pub(crate) trait CloudService: Send + Sync {
+    /// The true answer.
+    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Option<Answer>>;
+
+    /// An error in the shape of the service that the host stands for.
+    fn error(&self, call: &Call, error: &ServiceError) -> Option<Answer>;
+
+    /// That service's throttling answer.
+    fn throttled(&self, call: &Call) -> Option<Answer>;
+}
+
 pub(crate) struct Cloud {
-    aws: Arc<Aws>,
+    services: Vec<Arc<dyn CloudService>>,
     pages: Guarded<HashMap<(String, String), Page>>,
 }
 
@@ -27,9 +38,9 @@ struct Page {
 }
 
 impl Cloud {
-    pub(crate) fn new(aws: Arc<Aws>) -> Self {
+    pub(crate) fn new(services: Vec<Arc<dyn CloudService>>) -> Self {
         Self {
-            aws,
+            services,
             pages: Guarded::default(),
         }
     }
@@ -60,22 +71,32 @@ impl Site for Cloud {
             if let Some(page) = self.page(call) {
                 return page;
             }
-            match self.aws.answer(call).await {
-                Some(answer) => answer,
-                None => unknown(call),
+            for service in &self.services {
+                if let Some(answer) = service.answer(call).await {
+                    return answer;
+                }
             }
+            unknown(call)
         }
         .boxed()
     }
 
     fn error(&self, call: &Call, error: &ServiceError) -> Answer {
-        let shaped = self.aws.error(call, error);
+        let mut services = self.services.iter();
+        let shaped = services.find_map(|service| service.error(call, error));
         shaped.unwrap_or_else(|| answer::plain(error.status, &error.message))
     }
 
     fn throttled(&self, call: &Call) -> Answer {
-        let shaped = self.aws.throttled(call);
+        let mut services = self.services.iter();
+        let shaped = services.find_map(|service| service.throttled(call));
         shaped.unwrap_or_else(|| answer::plain(StatusCode::TOO_MANY_REQUESTS, "too many requests"))
+    }
+}
+
+impl fmt::Debug for Cloud {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Cloud").finish_non_exhaustive()
     }
 }
 

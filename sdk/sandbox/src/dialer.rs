@@ -1,4 +1,4 @@
-//! Outgoing HTTPS: how AWS and clusters fetch an issuer's documents.
+//! Outgoing HTTPS: how clouds and clusters fetch an issuer's documents.
 //!
 //! The sandbox is its own internet: loopback addresses are dialled as they are, every other name
 //! leads to the cloud listener, and nothing leaves the machine.

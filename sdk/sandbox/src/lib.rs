@@ -1,5 +1,5 @@
-//! A Kubernetes API and the AWS endpoints that credentials come from, in one process, for tests and
-//! demonstrations of whatever exchanges identities.
+//! A Kubernetes API and the endpoints of AWS and Azure that credentials come from, in one process, for
+//! tests and demonstrations of whatever exchanges identities.
 //!
 //! It is strict where the real services are: signatures are recomputed, tokens are verified with the
 //! keys that their issuer publishes over HTTPS, and refusals carry the bodies that clients meet in
@@ -16,6 +16,7 @@
 mod answer;
 mod authority;
 mod aws;
+mod azure;
 mod builder;
 mod call;
 mod clock;
@@ -29,6 +30,7 @@ mod journal;
 mod json;
 mod kubernetes;
 mod listener;
+mod metadata;
 mod oidc;
 mod pattern;
 mod random;
@@ -37,6 +39,10 @@ mod signing_key;
 mod token;
 
 pub use crate::aws::{AccessKey, Aws, AwsError, EksCluster, RegistryLogin, TrustPolicy};
+pub use crate::azure::{
+    AksCluster, AksRole, Azure, AzureCloud, AzureError, AzureRegistry, AzureRegistryLogin,
+    ClientCertificate, FederatedCredential, MetadataPhase,
+};
 pub use crate::builder::{Builder, StartError};
 pub use crate::clock::{Clock, SandboxClock, SystemClock};
 pub use crate::fault::{Fault, Faults};

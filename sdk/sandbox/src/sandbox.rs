@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::aws::Aws;
+use crate::azure::Azure;
 use crate::builder::{Builder, StartError};
 use crate::clock::SandboxClock;
 use crate::cloud::Cloud;
@@ -16,12 +17,14 @@ use crate::kubernetes::Cluster;
 /// A cloud and its clusters, until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Sandbox {
-    address: SocketAddr,
-    foundation: Arc<Foundation>,
-    kubernetes: Arc<Cluster>,
-    aws: Arc<Aws>,
-    cloud: Arc<Cloud>,
-    workload: Option<Arc<Cluster>>,
+    pub(crate) address: SocketAddr,
+    pub(crate) metadata_address: SocketAddr,
+    pub(crate) foundation: Arc<Foundation>,
+    pub(crate) kubernetes: Arc<Cluster>,
+    pub(crate) aws: Arc<Aws>,
+    pub(crate) azure: Arc<Azure>,
+    pub(crate) cloud: Arc<Cloud>,
+    pub(crate) workload: Option<Arc<Cluster>>,
 }
 
 impl Sandbox {
@@ -41,8 +44,9 @@ impl Sandbox {
     }
 
     /// Starts the demonstration scenario: tenants `tenant-a` and `tenant-b` with service accounts
-    /// whose annotations name AWS roles, roles that trust exactly their account, an EKS cluster that
-    /// lets those roles in, and a further cluster that trusts the first one's issuer.
+    /// whose annotations name AWS roles and applications of Entra that trust exactly their account,
+    /// an EKS and an AKS cluster that let those in, container registries, a managed identity of the
+    /// machine, and a further cluster that trusts the first one's issuer.
     ///
     /// # Errors
     ///
@@ -51,28 +55,17 @@ impl Sandbox {
         Self::builder().demo().start().await
     }
 
-    pub(crate) fn assemble(
-        address: SocketAddr,
-        foundation: Arc<Foundation>,
-        kubernetes: Arc<Cluster>,
-        aws: Arc<Aws>,
-        cloud: Arc<Cloud>,
-        workload: Option<Arc<Cluster>>,
-    ) -> Self {
-        Self {
-            address,
-            foundation,
-            kubernetes,
-            aws,
-            cloud,
-            workload,
-        }
-    }
-
     /// Where every cloud host name is served: point the client's name resolution here.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the metadata services of all clouds are served, as plain HTTP: what stands for
+    /// `169.254.169.254` and its like.
+    #[must_use]
+    pub fn metadata_address(&self) -> SocketAddr {
+        self.metadata_address
     }
 
     /// The certificate authority behind every TLS listener of this sandbox.
@@ -109,6 +102,12 @@ impl Sandbox {
         &self.aws
     }
 
+    /// Azure.
+    #[must_use]
+    pub fn azure(&self) -> &Azure {
+        &self.azure
+    }
+
     /// The fault rules, for every listener.
     #[must_use]
     pub fn faults(&self) -> &Faults {
@@ -116,7 +115,7 @@ impl Sandbox {
     }
 
     /// Serves a fixed document under a host name of the test's own, such as the discovery document
-    /// and keys of a further issuer: STS finds them there.
+    /// and keys of a further issuer: the clouds find them there.
     pub fn publish(&self, host: &str, path: &str, media_type: &str, body: &[u8]) {
         self.cloud.publish(host, path, media_type, body);
     }

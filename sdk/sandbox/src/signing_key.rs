@@ -38,8 +38,21 @@ impl SigningKey {
 
     /// Signs with a header of `alg` and `kid` and nothing else, as Kubernetes does.
     pub(crate) fn sign(&self, claims: &Value) -> jsonwebtoken::errors::Result<String> {
+        self.sign_as(None, claims)
+    }
+
+    /// Signs with a header that says `JWT` as well, as most others do.
+    pub(crate) fn sign_typed(&self, claims: &Value) -> jsonwebtoken::errors::Result<String> {
+        self.sign_as(Some("JWT".to_owned()), claims)
+    }
+
+    fn sign_as(
+        &self,
+        kind: Option<String>,
+        claims: &Value,
+    ) -> jsonwebtoken::errors::Result<String> {
         let mut header = Header::new(Algorithm::RS256);
-        header.typ = None;
+        header.typ = kind;
         header.kid = Some(self.id.clone());
         jsonwebtoken::encode(&header, claims, &self.private)
     }

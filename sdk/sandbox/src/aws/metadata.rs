@@ -1,21 +1,19 @@
 //! Where AWS hands a process its own credentials: the instance metadata service, version 2, and the
-//! container credentials endpoint. Plain HTTP, on a loopback listener of their own.
+//! container credentials endpoint.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::identity::{Assumption, Identities, Session};
-use crate::answer::{self, Answer, ServiceError};
+use crate::answer::{self, Answer};
 use crate::call::Call;
 use crate::clock::{SandboxClock, rfc3339};
 use crate::guarded::Guarded;
 use crate::json::put;
-use crate::listener::Site;
+use crate::metadata::MetadataService;
 use crate::random;
 
 /// The container endpoint's path, as EKS Pod Identity has it.
@@ -63,16 +61,6 @@ impl Metadata {
 
     pub(crate) fn set(&self, change: impl FnOnce(&mut Settings)) {
         self.settings.with(change);
-    }
-
-    fn route(&self, call: &Call) -> Answer {
-        let settings = self.settings.with(|settings| settings.clone());
-        match call.path.as_str() {
-            "/latest/api/token" => self.issue_token(call),
-            CONTAINER_PATH => self.container(call, &settings),
-            path if path.starts_with("/latest/") => self.instance(call, path, &settings),
-            _ => not_found(),
-        }
     }
 
     fn issue_token(&self, call: &Call) -> Answer {
@@ -190,14 +178,15 @@ impl Metadata {
     }
 }
 
-impl Site for Metadata {
-    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Answer> {
-        futures::future::ready(self.route(call)).boxed()
-    }
-
-    fn error(&self, _: &Call, error: &ServiceError) -> Answer {
-        let body = json!({"code": error.code, "message": error.message});
-        answer::json(error.status, &body)
+impl MetadataService for Metadata {
+    fn metadata(&self, call: &Call) -> Option<Answer> {
+        let settings = self.settings.with(|settings| settings.clone());
+        match call.path.as_str() {
+            "/latest/api/token" => Some(self.issue_token(call)),
+            CONTAINER_PATH => Some(self.container(call, &settings)),
+            path if path.starts_with("/latest/") => Some(self.instance(call, path, &settings)),
+            _ => None,
+        }
     }
 }
 

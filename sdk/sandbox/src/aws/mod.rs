@@ -24,6 +24,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
 pub use self::arn::AwsError;
 pub use self::ecr::RegistryLogin;
 pub use self::eks::EksCluster;
@@ -41,10 +44,12 @@ use crate::answer::{Answer, ServiceError};
 use crate::builder::StartError;
 use crate::call::Call;
 use crate::clock::Clock;
+use crate::cloud::CloudService;
 use crate::dialer::Dialer;
 use crate::foundation::Foundation;
 use crate::guarded::Guarded;
 use crate::kubernetes::Cluster;
+use crate::metadata::MetadataService;
 
 /// Every account and region of AWS, as far as a test has furnished them.
 pub struct Aws {
@@ -57,20 +62,21 @@ pub struct Aws {
 }
 
 impl Aws {
-    pub(crate) fn start(foundation: &Arc<Foundation>) -> Result<Arc<Self>, StartError> {
-        let socket = Foundation::reserve(0)?;
+    pub(crate) fn new(foundation: &Arc<Foundation>, metadata_address: SocketAddr) -> Self {
         let identities = Arc::new(Identities::default());
         let metadata = Metadata::new(Arc::clone(&identities), Arc::clone(&foundation.clock));
-        let aws = Arc::new(Self {
+        Self {
             foundation: Arc::clone(foundation),
             identities,
             logins: Logins::default(),
             clusters: Guarded::default(),
             metadata: Arc::new(metadata),
-            metadata_address: socket.local_addr()?,
-        });
-        foundation.serve_plain(socket, Arc::clone(&aws.metadata) as Arc<_>)?;
-        Ok(aws)
+            metadata_address,
+        }
+    }
+
+    pub(crate) fn metadata_service(&self) -> Arc<dyn MetadataService> {
+        Arc::clone(&self.metadata) as Arc<_>
     }
 
     /// Registers an IAM OIDC provider: tokens of this issuer (its https URL, as in `iss`) for one of
@@ -211,31 +217,6 @@ impl Aws {
         });
     }
 
-    /// The answer of the service that a host stands for; none if it stands for none.
-    pub(crate) async fn answer(&self, call: &Call) -> Option<Answer> {
-        let endpoint = Endpoint::of_host(call.host())?;
-        Some(match endpoint.service {
-            Service::Sts => sts::answer(self, call, &endpoint).await,
-            Service::Ecr | Service::EcrPublic => ecr::answer(self, call, &endpoint),
-            Service::Eks => eks::answer(self, call, &endpoint),
-        })
-    }
-
-    pub(crate) fn error(&self, call: &Call, error: &ServiceError) -> Option<Answer> {
-        let protocol = Protocol::of(Endpoint::of_host(call.host())?.service);
-        let ServiceError {
-            status,
-            code,
-            message,
-        } = error;
-        Some(Failure::new(status.as_u16(), code, message).answer(protocol, call))
-    }
-
-    pub(crate) fn throttled(&self, call: &Call) -> Option<Answer> {
-        let protocol = Protocol::of(Endpoint::of_host(call.host())?.service);
-        Some(protocol.throttled().answer(protocol, call))
-    }
-
     fn now(&self) -> i64 {
         self.foundation.clock.seconds()
     }
@@ -279,6 +260,35 @@ impl Aws {
              because no identity-based policy allows the {action} action"
         );
         Err(Failure::new(status, "AccessDeniedException", message))
+    }
+}
+
+impl CloudService for Aws {
+    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Option<Answer>> {
+        async {
+            let endpoint = Endpoint::of_host(call.host())?;
+            Some(match endpoint.service {
+                Service::Sts => sts::answer(self, call, &endpoint).await,
+                Service::Ecr | Service::EcrPublic => ecr::answer(self, call, &endpoint),
+                Service::Eks => eks::answer(self, call, &endpoint),
+            })
+        }
+        .boxed()
+    }
+
+    fn error(&self, call: &Call, error: &ServiceError) -> Option<Answer> {
+        let protocol = Protocol::of(Endpoint::of_host(call.host())?.service);
+        let ServiceError {
+            status,
+            code,
+            message,
+        } = error;
+        Some(Failure::new(status.as_u16(), code, message).answer(protocol, call))
+    }
+
+    fn throttled(&self, call: &Call) -> Option<Answer> {
+        let protocol = Protocol::of(Endpoint::of_host(call.host())?.service);
+        Some(protocol.throttled().answer(protocol, call))
     }
 }
 

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod assume_role;
 #[cfg(test)]
+mod azure;
+#[cfg(test)]
 mod cluster_token;
 #[cfg(test)]
 mod fault;
