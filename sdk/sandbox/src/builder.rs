@@ -9,6 +9,7 @@ use crate::clock::{Clock, SandboxClock, SystemClock};
 use crate::cloud::Cloud;
 use crate::demo::Scene;
 use crate::foundation::Foundation;
+use crate::google::{Google, GoogleError};
 use crate::kubernetes::{Cluster, SetupError};
 use crate::metadata::Metadata;
 
@@ -36,6 +37,9 @@ pub enum StartError {
     /// A part of the scenario's AWS is wrong.
     #[error(transparent)]
     Aws(#[from] AwsError),
+    /// A part of the scenario's Google Cloud is wrong.
+    #[error(transparent)]
+    Google(#[from] GoogleError),
 }
 
 /// The options of a sandbox.
@@ -94,15 +98,20 @@ impl Builder {
         let metadata = Foundation::reserve(0)?;
         let metadata_address = metadata.local_addr()?;
         let aws = Arc::new(Aws::new(&foundation, metadata_address));
-        let services = vec![aws.metadata_service()];
+        let google = Arc::new(Google::new(&foundation, metadata_address));
+        let services = vec![aws.metadata_service(), google.metadata_service()];
         foundation.serve_plain(metadata, Arc::new(Metadata::new(services)))?;
-        let cloud = Arc::new(Cloud::new(vec![Arc::clone(&aws) as Arc<_>]));
+        let cloud = Arc::new(Cloud::new(vec![
+            Arc::clone(&aws) as Arc<_>,
+            Arc::clone(&google) as Arc<_>,
+        ]));
         foundation.serve_tls(socket, Arc::clone(&cloud) as Arc<_>)?;
         let workload = if self.demo {
             let scene = Scene {
                 foundation: &foundation,
                 management: &kubernetes,
                 aws: &aws,
+                google: &google,
             };
             Some(scene.seed()?)
         } else {
@@ -114,6 +123,7 @@ impl Builder {
             foundation,
             kubernetes,
             aws,
+            google,
             cloud,
             workload,
         })

@@ -24,6 +24,7 @@ mod demo;
 mod dialer;
 mod fault;
 mod foundation;
+mod google;
 mod guarded;
 mod journal;
 mod json;
@@ -41,6 +42,10 @@ pub use crate::aws::{AccessKey, Aws, AwsError, EksCluster, RegistryLogin, TrustP
 pub use crate::builder::{Builder, StartError};
 pub use crate::clock::{Clock, SandboxClock, SystemClock};
 pub use crate::fault::{Fault, Faults};
+pub use crate::google::{
+    GkeCluster, Google, GoogleError, GoogleLogin, Metadata as GoogleMetadata,
+    WorkloadIdentityProvider,
+};
 pub use crate::journal::Request;
 pub use crate::kubernetes::{Cluster, Rule, SetupError, TrustedIssuer};
 pub use crate::sandbox::Sandbox;

@@ -10,6 +10,7 @@ use crate::clock::SandboxClock;
 use crate::cloud::Cloud;
 use crate::fault::Faults;
 use crate::foundation::Foundation;
+use crate::google::Google;
 use crate::journal::Request;
 use crate::kubernetes::Cluster;
 
@@ -21,6 +22,7 @@ pub struct Sandbox {
     pub(crate) foundation: Arc<Foundation>,
     pub(crate) kubernetes: Arc<Cluster>,
     pub(crate) aws: Arc<Aws>,
+    pub(crate) google: Arc<Google>,
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) workload: Option<Arc<Cluster>>,
 }
@@ -43,7 +45,9 @@ impl Sandbox {
 
     /// Starts the demonstration scenario: tenants `tenant-a` and `tenant-b` with service accounts
     /// whose annotations name AWS roles, roles that trust exactly their account, an EKS cluster that
-    /// lets those roles in, and a further cluster that trusts the first one's issuer.
+    /// lets those roles in, and a further cluster that trusts the first one's issuer. On Google Cloud
+    /// each tenant has an account that acts as a service account, one that is let in under its own
+    /// name, and a repository; one GKE cluster lets both into the tenant's namespace.
     ///
     /// # Errors
     ///
@@ -97,6 +101,12 @@ impl Sandbox {
     #[must_use]
     pub fn aws(&self) -> &Aws {
         &self.aws
+    }
+
+    /// Google Cloud.
+    #[must_use]
+    pub fn google(&self) -> &Google {
+        &self.google
     }
 
     /// The fault rules, for every listener.

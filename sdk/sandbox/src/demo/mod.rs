@@ -1,12 +1,14 @@
 //! The demonstration scenario: two tenants, the same in every cloud.
 
 mod aws;
+mod google;
 
 use std::sync::Arc;
 
 use crate::aws::Aws;
 use crate::builder::StartError;
 use crate::foundation::Foundation;
+use crate::google::Google;
 use crate::kubernetes::{Cluster, Rule, TrustedIssuer};
 
 const TENANTS: [&str; 2] = ["tenant-a", "tenant-b"];
@@ -16,12 +18,14 @@ pub(crate) struct Scene<'a> {
     pub(crate) foundation: &'a Arc<Foundation>,
     pub(crate) management: &'a Cluster,
     pub(crate) aws: &'a Aws,
+    pub(crate) google: &'a Google,
 }
 
 impl Scene<'_> {
     /// Furnishes the management cluster and every cloud; answers the workload cluster.
     pub(crate) fn seed(&self) -> Result<Arc<Cluster>, StartError> {
         aws::seed(self)?;
+        google::seed(self)?;
         self.workload()
     }
 
