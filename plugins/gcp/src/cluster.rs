@@ -210,7 +210,7 @@ struct Description {
     status: Option<String>,
     endpoint: Option<String>,
     master_auth: Option<MasterAuth>,
-    private_cluster_config: Option<PrivateClusterConfig>,
+    private_cluster_config: Option<PrivateEndpoint>,
     control_plane_endpoints_config: Option<ControlPlaneEndpointsConfig>,
 }
 
@@ -220,9 +220,10 @@ struct MasterAuth {
     cluster_ca_certificate: Option<String>,
 }
 
+/// What `privateClusterConfig` and `ipEndpointsConfig` share.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PrivateClusterConfig {
+struct PrivateEndpoint {
     private_endpoint: Option<String>,
 }
 
@@ -230,6 +231,7 @@ struct PrivateClusterConfig {
 #[serde(rename_all = "camelCase")]
 struct ControlPlaneEndpointsConfig {
     dns_endpoint_config: Option<DnsEndpointConfig>,
+    ip_endpoints_config: Option<PrivateEndpoint>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -272,10 +274,7 @@ impl Description {
     fn server(&self, doing: &str, endpoint: ClusterEndpoint) -> Result<HttpsAddress, Error> {
         let text = match endpoint {
             ClusterEndpoint::Public => self.endpoint.as_deref(),
-            ClusterEndpoint::Private => self
-                .private_cluster_config
-                .as_ref()
-                .and_then(|config| config.private_endpoint.as_deref()),
+            ClusterEndpoint::Private => self.private_endpoint(),
             ClusterEndpoint::Dns => self.dns_endpoint(),
         };
         let Some(text) = text.filter(|text| !text.is_empty()) else {
@@ -283,6 +282,20 @@ impl Description {
         };
         parse_endpoint(text).ok_or_else(|| {
             Error::unavailable(format!("{doing}: its endpoint in the answer is no address"))
+        })
+    }
+
+    /// The newer of both places holds it for clusters whose nodes are not private.
+    fn private_endpoint(&self) -> Option<&str> {
+        let older = self.private_cluster_config.as_ref();
+        let older = older.and_then(|config| config.private_endpoint.as_deref());
+        older.or_else(|| {
+            let config = self.control_plane_endpoints_config.as_ref()?;
+            config
+                .ip_endpoints_config
+                .as_ref()?
+                .private_endpoint
+                .as_deref()
         })
     }
 

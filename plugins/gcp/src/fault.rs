@@ -184,7 +184,7 @@ fn api(step: Step, code: &str) -> Option<Verdict> {
 fn plain(step: Step, status: u16) -> Verdict {
     match (step, status) {
         (Step::Metadata, 403) => Verdict::Denied(
-            "the metadata server refuses: check that the machine or the pod has a service account",
+            "the metadata server refuses: check that the machine or the pod has a service account, and on GKE that it may impersonate it (roles/iam.workloadIdentityUser)",
         ),
         (Step::SubjectToken, _) => {
             Verdict::Denied("check url and headers of the external account's credential_source")

@@ -139,6 +139,10 @@ impl<'a> Script<'a> {
     fn provider(&mut self, provider: &WorkloadProvider, issuer: &str, audiences: &[String]) {
         let (project, pool) = (quoted(&provider.project_number), quoted(&provider.pool));
         let location = quoted("global");
+        let audiences = match audiences {
+            [] => provider.audience(),
+            audiences => audiences.join(","),
+        };
         self.note("Leave out what is there already.");
         self.command(
             &format!("gcloud iam workload-identity-pools create {pool}"),
@@ -155,7 +159,7 @@ impl<'a> Script<'a> {
                 ("location", location),
                 ("workload-identity-pool", pool),
                 ("issuer-uri", quoted(issuer)),
-                ("allowed-audiences", quoted(&audiences.join(","))),
+                ("allowed-audiences", quoted(&audiences)),
                 ("attribute-mapping", quoted("google.subject=assertion.sub")),
             ],
         );
@@ -254,6 +258,14 @@ gcloud projects add-iam-policy-binding \"$PROJECT\" \\
         );
         let text = script(&[*direct], PRINCIPAL, &audience, &[]).unwrap();
         assert_eq!(text, format!("{provider}{access}"));
+        let own = trust(
+            &testing::service_account("team-a", "app", &[*direct]),
+            PRINCIPAL,
+            ISSUER,
+            &[],
+            &Request::default(),
+        );
+        assert_eq!(own, Ok(text));
         let binding = format!(
             "gcloud iam service-accounts add-iam-policy-binding '{EMAIL}' \\
   --role='roles/iam.workloadIdentityUser' \\

@@ -31,16 +31,14 @@ const MAX_TOKEN: usize = 64 << 10;
 pub(crate) struct CredentialSource {
     file: Option<String>,
     url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, Secret>,
+    headers: Option<BTreeMap<String, Secret>>,
     executable: Option<IgnoredAny>,
     certificate: Option<IgnoredAny>,
     environment_id: Option<IgnoredAny>,
-    #[serde(default)]
-    format: Format,
+    format: Option<Format>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Format {
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -56,7 +54,8 @@ impl CredentialSource {
     /// cannot be read or holds no token; what the server of a URL refuses.
     pub(crate) fn read(&self, host: &dyn Host) -> Result<Secret, Error> {
         self.refuse_unserved()?;
-        let field = self.format.field()?;
+        let format = self.format.as_ref();
+        let field = format.map_or(Ok(None), Format::field)?;
         match (&self.file, &self.url) {
             (Some(path), None) => {
                 let content = file(path, host)?;
@@ -92,7 +91,7 @@ impl CredentialSource {
 
     fn fetch(&self, url: &str, host: &dyn Host) -> Result<egress::Response, Error> {
         let mut builder = egress::Request::get(url);
-        for (name, value) in &self.headers {
+        for (name, value) in self.headers.iter().flatten() {
             builder = builder.header(name, value.expose());
         }
         let shown = url.split(['?', '#']).next().unwrap_or_default();

@@ -352,6 +352,17 @@ fn an_endpoint_has_one_spelling() {
 }
 
 #[test]
+fn the_private_endpoint_stands_in_either_place() {
+    let mut answer = without("/privateClusterConfig");
+    let newer = json!({"ipEndpointsConfig": {"privateEndpoint": "10.0.0.2"}});
+    answer["controlPlaneEndpointsConfig"] = newer;
+    let host = answering(200, &answer.to_string());
+    let request = request(&[("cluster-endpoint", "private")]);
+    let access = config(&reference(Some(NAME), None, None), &request, &host).unwrap();
+    assert_eq!(access.server, PRIVATE);
+}
+
+#[test]
 fn a_refusal_or_a_broken_answer_is_sorted() {
     let denied = r#"{"error":{"code":403,"message":"m","status":"PERMISSION_DENIED"}}"#;
     let missing = r#"{"error":{"code":404,"message":"m","status":"NOT_FOUND"}}"#;

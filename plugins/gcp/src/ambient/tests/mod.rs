@@ -74,8 +74,8 @@ fn user() -> Value {
     json!({
         "type": "authorized_user",
         "client_id": "client",
-        "client_secret": "client-secret",
-        "refresh_token": "refresh/secret",
+        "client_secret": "hunter2",
+        "refresh_token": "hunter2/refresh",
     })
 }
 
@@ -310,11 +310,11 @@ fn a_token_comes_from_a_file_or_a_url_as_text_or_json() {
     get(&host).unwrap();
     host.finish();
 
-    let headers = json!({"Authorization": "Bearer secret", "Accept": "application/json"});
+    let headers = json!({"Authorization": "Bearer hunter2", "Accept": "application/json"});
     let from_url = of(json!({"url": url, "headers": headers, "format": field}));
     let request = Wire::get(url)
         .header("Accept", "application/json")
-        .header("Authorization", "Bearer secret")
+        .header("Authorization", "Bearer hunter2")
         .build();
     let host = holding(&from_url)
         .expect(request, Response::new(200, br#"{"value":"pod.token"}"#))
@@ -322,17 +322,17 @@ fn a_token_comes_from_a_file_or_a_url_as_text_or_json() {
     get(&host).unwrap();
     host.finish();
 
-    let host = holding(&from_url).answer(Response::new(401, b"secret"));
+    let host = holding(&from_url).answer(Response::new(401, b"hunter2"));
     let error = get(&host).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Denied);
     assert!(error.message().contains("credential_source"), "{error}");
     assert!(!error.message().contains("audience=x"), "{error}");
-    assert!(!error.message().contains("secret"), "{error}");
+    assert!(!error.message().contains("hunter2"), "{error}");
 }
 
 #[test]
 fn a_user_is_refreshed_with_the_scopes_that_were_chosen() {
-    let form = "grant_type=refresh_token&client_id=client&client_secret=client-secret&refresh_token=refresh%2Fsecret";
+    let form = "grant_type=refresh_token&client_id=client&client_secret=hunter2&refresh_token=hunter2%2Frefresh";
     for (scopes, form) in [
         (vec![], form.to_owned()),
         (
@@ -358,7 +358,7 @@ fn a_user_is_refreshed_with_the_scopes_that_were_chosen() {
     let error = get(&host).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Denied);
     assert!(error.message().contains("gcloud auth"), "{error}");
-    assert!(!error.message().contains("secret"), "{error}");
+    assert!(!error.message().contains("hunter2"), "{error}");
 }
 
 #[test]
