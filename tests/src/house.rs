@@ -1,14 +1,15 @@
 //! A sandbox, and a host whose plugins reach nothing else.
 
 use crate::component;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use gatepass::clock::ManualClock;
 use gatepass::config::{HostConfig, PluginConfig};
 use gatepass::environment::FixedEnvironment;
 use gatepass::kubernetes::KubernetesServiceAccounts;
 use gatepass::plugin::{Digest, PluginEngine};
-use gatepass::{CredentialHost, CredentialRequest, Error};
+use gatepass::{ClusterReference, CredentialHost, CredentialRequest, Error};
 use gatepass_sandbox::{Clock, Sandbox};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,33 @@ impl House {
     /// A plugin is not built, or the sandbox does not start.
     pub async fn new() -> Result<Self> {
         Self::with(|_| {}).await
+    }
+
+    /// A house with these bundled plugins alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub async fn serving(providers: &[&str]) -> Result<Self> {
+        let plugins = HostConfig::bundled(providers).plugins;
+        Self::with(|config| config.plugins = plugins).await
+    }
+
+    /// A house whose process has an environment, with these bundled plugins alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub async fn ambient(
+        providers: &[&str],
+        environment: impl FnOnce(&Sandbox) -> FixedEnvironment,
+    ) -> Result<Self> {
+        let plugins = HostConfig::bundled(providers).plugins;
+        Self::run_by("admin", |sandbox, config| {
+            config.plugins = plugins;
+            environment(sandbox)
+        })
+        .await
     }
 
     /// A house whose configuration is changed before the host is built.
@@ -79,6 +107,25 @@ impl House {
     /// The kubeconfig is refused.
     pub async fn kubernetes(&self, user: &str) -> Result<kube::Client> {
         client(&self.sandbox, user).await
+    }
+
+    /// What a remote cluster tells the bearer of this access in a tenant's namespace.
+    ///
+    /// # Errors
+    ///
+    /// There is no access, or the cluster refuses it.
+    pub async fn greeting(
+        &self,
+        request: CredentialRequest,
+        cluster: ClusterReference,
+        namespace: &str,
+    ) -> Result<String> {
+        let source = self.host.cluster_source(request, cluster);
+        let client = gatepass::kubernetes::client(source).await?;
+        let greetings: kube::Api<ConfigMap> = kube::Api::namespaced(client, namespace);
+        let greeting = greetings.get("greeting").await?;
+        let tenant = greeting.data.and_then(|mut data| data.remove("tenant"));
+        tenant.context("the greeting names no tenant")
     }
 
     /// Moves the clocks of host and sandbox.
@@ -135,8 +182,10 @@ fn configuration(sandbox: &Sandbox) -> HostConfig {
         .network
         .connect_to
         .insert("*:443".into(), sandbox.address().to_string());
-    let metadata = sandbox.aws().metadata_url().replace("http://", "");
-    config.network.connect_to.insert("*:80".into(), metadata);
+    config
+        .network
+        .connect_to
+        .insert("*:80".into(), sandbox.metadata_address().to_string());
     config
 }
 
