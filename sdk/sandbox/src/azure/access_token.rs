@@ -126,9 +126,7 @@ fn principal(directory: &Directory, cloud: AzureCloud, claims: &Claims) -> Optio
     let read = |name: &str| -> Option<Uuid> { guid(at(&rest, &[name]).as_str()?).ok() };
     let principal = directory.application(read("appid")?)?.principal;
     let issuer = cloud.token_issuer(principal.tenant);
-    let fits = principal.cloud == cloud
-        && claims.iss.as_ref() == Some(&issuer)
-        && read("tid") == Some(principal.tenant);
+    let fits = claims.iss.as_ref() == Some(&issuer) && read("tid") == Some(principal.tenant);
     fits.then_some(principal)
 }
 

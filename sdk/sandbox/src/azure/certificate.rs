@@ -55,7 +55,12 @@ impl ClientCertificate {
 impl Certificate {
     /// Whether a token's header names this certificate.
     pub(crate) fn is_named_by(&self, header: &Header) -> bool {
-        header.x5t.as_ref() == Some(&self.x5t) || header.x5t_s256.as_ref() == Some(&self.x5t_s256)
+        // RFC 7515 wants no padding; the vendor's Python library pads, and Entra takes it.
+        let names = |named: &Option<String>, own: &str| {
+            let named = named.as_deref().map(|text| text.trim_end_matches('='));
+            named == Some(own)
+        };
+        names(&header.x5t, &self.x5t) || names(&header.x5t_s256, &self.x5t_s256)
     }
 }
 

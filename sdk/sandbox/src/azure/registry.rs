@@ -128,7 +128,9 @@ pub(crate) fn answer(azure: &Azure, call: &Call) -> Option<Answer> {
         (&Method::POST, "/oauth2/exchange") => asked.exchange(),
         (&Method::POST, "/oauth2/token") => asked.token_by_form(),
         (&Method::GET, "/oauth2/token") => asked.token_by_basic(),
-        (&Method::GET, "/v2/") => return Some(asked.door()),
+        (_, path) if path.starts_with("/v2/") || path.starts_with("/acr/v1/") => {
+            return Some(asked.door());
+        }
         // A wrong method is answered like a wrong path (the vendor's issue tracker).
         _ => Err(Failure::new(404, "NOT_FOUND", "404 page not found")),
     };
@@ -225,25 +227,36 @@ impl Asked<'_> {
         Ok(json!({"access_token": token}))
     }
 
-    /// The base of the registry's API: 200 to whoever is let in, else the challenge.
+    /// The registry's API: the challenge to whoever is not let in. Inside there is only its base.
     fn door(&self) -> Answer {
         let is_in = |kind, token: &str| prove(self.azure, self.registry, kind, token).is_some();
-        let by_bearer = self
+        let bearer = self
             .call
             .header("authorization")
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .is_some_and(|token| is_in(Kind::Access, token));
-        if by_bearer
-            || self
-                .basic()
+            .and_then(|value| value.strip_prefix("Bearer "));
+        let by_basic = || {
+            self.basic()
                 .is_some_and(|token| is_in(Kind::Refresh, &token))
-        {
-            return answer::json(StatusCode::OK, &json!({}));
+        };
+        if bearer.is_some_and(|token| is_in(Kind::Access, token)) || by_basic() {
+            return self.inside();
         }
         let host = &self.registry.host;
-        let challenge = format!("Bearer realm=\"https://{host}/oauth2/token\",service=\"{host}\"");
+        let scope = scope_of(&self.call.path).map(|scope| format!(",scope=\"{scope}\""));
+        let challenge = format!(
+            "Bearer realm=\"https://{host}/oauth2/token\",service=\"{host}\"{}",
+            scope.unwrap_or_default()
+        );
         let answer = unauthorized().answer(Service::Registry, self.call, self.now);
         answer::with_header(answer, WWW_AUTHENTICATE, &challenge)
+    }
+
+    fn inside(&self) -> Answer {
+        if self.call.path == "/v2/" {
+            return answer::json(StatusCode::OK, &json!({}));
+        }
+        let failure = Failure::new(404, "NAME_UNKNOWN", "the sandbox keeps no repositories");
+        failure.answer(Service::Registry, self.call, self.now)
     }
 
     /// The password of a Basic login whose user is the one for refresh tokens.
@@ -320,6 +333,18 @@ fn prove(
     let ends = super::access_token::seconds(claims.exp);
     let client_id = claims.sub.filter(|_| holds)?;
     registry.may_pull(&client_id).then_some((client_id, ends))
+}
+
+/// What a challenge says that a path needs; nothing for the base of the API.
+fn scope_of(path: &str) -> Option<String> {
+    if path.starts_with("/acr/v1/") || path == "/v2/_catalog" {
+        return Some("registry:catalog:*".to_owned());
+    }
+    let rest = path.strip_prefix("/v2/")?;
+    let name = ["/manifests/", "/blobs/", "/tags/"]
+        .iter()
+        .find_map(|word| Some(rest.rsplit_once(word)?.0))?;
+    Some(format!("repository:{name}:pull"))
 }
 
 /// An entry `TYPE:NAME:ACTION,…` of a scope; `AcrPull` leaves `pull` of the actions.

@@ -250,6 +250,12 @@ async fn a_registered_certificate_signs_for_its_application() {
                 |header| header.x5t_s256 = Some(sha256.clone()),
                 &good,
             ),
+            signed(
+                &certificate,
+                algorithm,
+                |header| header.x5t_s256 = Some(format!("{sha256}=")),
+                &good,
+            ),
         ] {
             let reply = present(&world, &token).await;
             assert_eq!(reply.status, 200, "{algorithm:?}: {}", reply.body);

@@ -162,6 +162,16 @@ async fn a_refresh_token_becomes_an_access_token_that_opens_the_door() {
         closed.header("www-authenticate"),
         "Bearer realm=\"https://tenanta.azurecr.io/oauth2/token\",service=\"tenanta.azurecr.io\""
     );
+    for (path, scope) in [
+        ("/v2/team/app/manifests/latest", "repository:team/app:pull"),
+        ("/v2/app/blobs/sha256:00", "repository:app:pull"),
+        ("/acr/v1/_catalog", "registry:catalog:*"),
+    ] {
+        let challenge = get(&world, path, None).await;
+        let expected = format!(",scope=\"{scope}\"");
+        let header = challenge.header("www-authenticate");
+        assert!(header.ends_with(&expected), "{path}: {header}");
+    }
     let refresh = refresh_token(&world).await;
     let fields = [
         ("grant_type", "refresh_token"),
@@ -188,6 +198,9 @@ async fn a_refresh_token_becomes_an_access_token_that_opens_the_door() {
         basic.clone(),
     ] {
         assert_eq!(get(&world, "/v2/", Some(&authorization)).await.status, 200);
+        let path = "/v2/team/app/manifests/latest";
+        let reply = get(&world, path, Some(&authorization)).await;
+        assert_registry_error(&reply, 404, "NAME_UNKNOWN");
     }
     let refused = format!("Bearer {refresh}");
     assert_eq!(get(&world, "/v2/", Some(&refused)).await.status, 401);
