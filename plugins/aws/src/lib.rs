@@ -1,9 +1,11 @@
-//! The aws provider: keys of an IAM role for a ServiceAccount, logins to ECR, access to EKS.
+//! The aws provider: keys of an IAM role for a ServiceAccount, for the keys of
+//! another role, logins to ECR, access to EKS.
 
 mod arn;
 mod cluster;
 mod endpoint;
 mod exchange;
+mod facts;
 mod fault;
 mod identity;
 mod parameter;
@@ -12,6 +14,7 @@ mod region;
 mod registry;
 mod session_name;
 mod sign;
+mod terms;
 mod token;
 
 use gatepass_sdk::{
@@ -48,7 +51,7 @@ impl Provider for Aws {
                 Verb::Cluster,
                 Verb::RestConfig,
             ],
-            sources: vec![SourceKind::SubjectToken],
+            sources: vec![SourceKind::SubjectToken, SourceKind::Credential],
         }
     }
 
@@ -57,8 +60,13 @@ impl Provider for Aws {
         Ok(vec![identity::AUDIENCE.into()])
     }
 
-    fn identity(&self, subject: &Subject, _: &Facts, request: &Request) -> Result<String, Error> {
-        Ok(identity::identity(subject, request)?.to_string())
+    fn identity(
+        &self,
+        subject: &Subject,
+        facts: &Facts,
+        request: &Request,
+    ) -> Result<String, Error> {
+        identity::identity(subject, facts, request)
     }
 
     fn exchange(&self, exchange: &Exchange, host: &dyn Host) -> Result<Credential, Error> {
@@ -88,21 +96,21 @@ impl Provider for Aws {
     fn cluster(
         &self,
         cluster: &ClusterReference,
-        _: &Facts,
+        facts: &Facts,
         request: &Request,
     ) -> Result<Vec<Request>, Error> {
-        cluster::access(cluster, request)
+        cluster::access(cluster, facts, request)
     }
 
     fn rest_config(
         &self,
         cluster: &ClusterReference,
         access: &[Credential],
-        _: &Facts,
+        facts: &Facts,
         request: &Request,
         host: &dyn Host,
     ) -> Result<ClusterAccess, Error> {
-        cluster::rest_config(cluster, access, request, host)
+        cluster::rest_config(cluster, access, facts, request, host)
     }
 }
 
