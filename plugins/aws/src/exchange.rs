@@ -6,11 +6,12 @@ mod fields;
 mod session;
 mod web_identity;
 
-use assume_role::{Extras, assume};
+pub(crate) use assume_role::{Extras, assume};
 pub(crate) use fields::STS_VERSION;
-pub(crate) use session::{ACCOUNT, unexpired};
-use web_identity::federate;
+pub(crate) use session::{ACCOUNT, moment, unexpired};
+pub(crate) use web_identity::{Token, federate};
 
+use crate::ambient;
 use crate::arn::{PolicyArn, RoleArn};
 use crate::parameter::{EXPECTED_ACCOUNT, Link};
 use crate::registry::keys;
@@ -40,13 +41,14 @@ pub(crate) fn exchange(exchange: &Exchange, host: &dyn Host) -> Result<Credentia
     let terms = Terms::parse(&exchange.request, &exchange.facts)?;
     let credential = match (&exchange.source, &terms.parameters.link) {
         (Source::SubjectToken, None) => of_account(exchange, &terms, host)?,
+        (Source::Ambient, None) => ambient::credential(&terms, host)?,
         (Source::Credential(previous), Some(link)) => {
             let subject = &exchange.subject;
             of_link(subject, link, previous, &terms, host)?
         }
-        (Source::Ambient, None) | (Source::Signer, _) => {
+        (Source::Signer, _) => {
             return Err(Error::unsupported(
-                "aws has no use for the host's own keys and its signer: name a service account",
+                "aws has no use for the host's signer: name a service account, or use the host's own keys",
             ));
         }
         (Source::SubjectToken | Source::Ambient, Some(_)) => {
@@ -72,7 +74,7 @@ fn of_account(exchange: &Exchange, terms: &Terms, host: &dyn Host) -> Result<Cre
     let account = exchange.subject.service_account()?;
     let session_name = SessionName::of(account, terms.region.name());
     let assumption = terms.assumption(&role, &session_name);
-    federate(&assumption, terms, host)
+    federate(&assumption, &Token::Subject, terms, host)
 }
 
 /// The session of a link's role, for the keys of the link before.

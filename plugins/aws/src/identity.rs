@@ -51,7 +51,8 @@ fn annotated(subject: &Subject, terms: &Terms) -> Result<RoleArn, Error> {
     Ok(role)
 }
 
-/// The keys of the process are what they are: no parameter can limit them.
+/// The keys of the process are what they are: no parameter can limit them. Region and endpoint say
+/// where the token service is, which a source may need.
 fn ambient(facts: &Facts, parameters: &Parameters) -> Result<String, Error> {
     for (name, given) in [
         ("duration-seconds", parameters.duration_seconds.is_some()),

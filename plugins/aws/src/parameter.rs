@@ -3,7 +3,7 @@
 mod link;
 mod tag;
 
-pub(crate) use link::Link;
+pub(crate) use link::{Link, external_id};
 pub(crate) use tag::Tag;
 
 use crate::arn::{PolicyArn, is_account};
