@@ -1,5 +1,5 @@
 //! The aws provider: keys of an IAM role for a ServiceAccount, for the host itself or for the keys of
-//! another role, logins to ECR, access to EKS.
+//! another role, logins to ECR and CodeCommit, access to EKS.
 
 mod ambient;
 mod arn;
@@ -8,6 +8,8 @@ mod endpoint;
 mod exchange;
 mod facts;
 mod fault;
+#[cfg_attr(not(test), expect(dead_code, reason = "awaits the optional interface"))]
+mod git;
 mod identity;
 mod parameter;
 mod partition;
