@@ -14,8 +14,8 @@ pub(crate) use web_identity::{Token, federate};
 use crate::ambient;
 use crate::arn::{PolicyArn, RoleArn};
 use crate::parameter::{EXPECTED_ACCOUNT, Link};
-use crate::registry::keys;
 use crate::session_name::SessionName;
+use crate::sign::keys;
 use crate::terms::Terms;
 use gatepass_sdk::{Credential, Error, Exchange, Host, Source, Subject};
 

@@ -3,7 +3,7 @@
 use crate::exchange::unexpired;
 use crate::identity;
 use crate::region::Region;
-use crate::registry::keys;
+use crate::sign::keys;
 use aws_sigv4::sign::v4;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
