@@ -34,8 +34,11 @@ pub(crate) fn identity(
     }
     let terms = Terms::parse(request, facts)?;
     match (&terms.parameters.link, subject) {
-        (Some(link), _) => Ok(link.role.to_string()),
-        (None, Subject::Ambient) => ambient(facts, &terms.parameters),
+        (Some(link), _) => {
+            refuse_audiences(request, "in a link, which has no token")?;
+            Ok(link.role.to_string())
+        }
+        (None, Subject::Ambient) => ambient(facts, request, &terms.parameters),
         (None, _) => Ok(annotated(subject, &terms)?.to_string()),
     }
 }
@@ -53,7 +56,7 @@ fn annotated(subject: &Subject, terms: &Terms) -> Result<RoleArn, Error> {
 
 /// The keys of the process are what they are: no parameter can limit them. Region and endpoint say
 /// where the token service is, which a source may need.
-fn ambient(facts: &Facts, parameters: &Parameters) -> Result<String, Error> {
+fn ambient(facts: &Facts, request: &Request, parameters: &Parameters) -> Result<String, Error> {
     for (name, given) in [
         ("duration-seconds", parameters.duration_seconds.is_some()),
         ("policy", parameters.policy.is_some()),
@@ -65,7 +68,18 @@ fn ambient(facts: &Facts, parameters: &Parameters) -> Result<String, Error> {
             )));
         }
     }
+    refuse_audiences(request, "on the host's own keys")?;
     Ok(facts::role(facts).unwrap_or(AMBIENT).into())
+}
+
+fn refuse_audiences(request: &Request, place: &str) -> Result<(), Error> {
+    match request.audiences.first() {
+        None => Ok(()),
+        Some(audience) => Err(Error::invalid_configuration(format!(
+            "audiences '{}' have no effect {place}: remove them",
+            audience.escape_debug()
+        ))),
+    }
 }
 
 /// A request for the access token to a resource in `home`. The caller's own region, if given, is
@@ -157,6 +171,12 @@ mod tests {
             assert_eq!(error.code(), ErrorCode::InvalidConfiguration, "{error}");
             assert!(error.message().contains(name), "{error}");
         }
+        let audience = Request {
+            audiences: vec!["a".into()],
+            ..request
+        };
+        let error = identity(facts(&[]), &audience).unwrap_err();
+        assert!(error.message().contains("audiences"), "{error}");
     }
 
     #[test]
@@ -169,6 +189,12 @@ mod tests {
         assert_eq!(identity(&subject(ROLE), &None, &link).unwrap(), other);
         let ambient = identity(&Subject::Ambient, &facts(&[]), &link);
         assert_eq!(ambient.unwrap(), other);
+        let audience = Request {
+            audiences: vec!["a".into()],
+            ..link.clone()
+        };
+        let error = identity(&subject(ROLE), &None, &audience).unwrap_err();
+        assert!(error.message().contains("audiences 'a'"), "{error}");
         let elsewhere = Request {
             region: Some("cn-north-1".into()),
             ..link
