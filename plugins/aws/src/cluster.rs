@@ -7,14 +7,14 @@ use crate::fault;
 use crate::identity;
 use crate::parameter::{CLUSTER_NAME, Parameters};
 use crate::region::Region;
-use crate::registry::keys;
-use crate::sign::{RESERVED, Signer, Unsigned};
+use crate::sign::{RESERVED, Signer, Unsigned, keys};
+use crate::terms;
 use crate::token;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepass_sdk::{
-    ClusterAccess, ClusterReference, Credential, Error, Host, HttpsAddress, Material, Request,
-    is_certificate,
+    ClusterAccess, ClusterReference, Credential, Error, Facts, Host, HttpsAddress, Material,
+    Request, is_certificate,
 };
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
@@ -41,7 +41,11 @@ impl Cluster {
     /// # Errors
     ///
     /// `invalid-configuration` naming what is missing, too much or wrong.
-    fn parse(reference: &ClusterReference, request: &Request) -> Result<Self, Error> {
+    fn parse(
+        reference: &ClusterReference,
+        facts: &Facts,
+        request: &Request,
+    ) -> Result<Self, Error> {
         let parameter = Parameters::parse(request)?.cluster_name;
         let address = reference
             .address
@@ -53,8 +57,8 @@ impl Cluster {
         let arn = match (&reference.name, parameter) {
             (Some(_), _) if complete => return Err(too_much()),
             (Some(_), Some(_)) => return Err(named_twice()),
-            (Some(name), None) => located(name, request)?,
-            (None, Some(name)) if complete => plain(&name, request)?,
+            (Some(name), None) => located(name, facts, request)?,
+            (None, Some(name)) if complete => plain(&name, facts, request)?,
             (None, None) if complete => return Err(nameless()),
             (None, _) => return Err(too_little()),
         };
@@ -91,9 +95,9 @@ struct Location {
 }
 
 /// An ARN, or a plain name in the request's region.
-fn located(name: &str, request: &Request) -> Result<Location, Error> {
+fn located(name: &str, facts: &Facts, request: &Request) -> Result<Location, Error> {
     if !name.starts_with("arn:") {
-        return plain(name, request);
+        return plain(name, facts, request);
     }
     let arn = ClusterArn::read(name).filter(|arn| is_name(&arn.name));
     let arn = arn.ok_or_else(|| {
@@ -109,7 +113,7 @@ fn located(name: &str, request: &Request) -> Result<Location, Error> {
     })
 }
 
-fn plain(name: &str, request: &Request) -> Result<Location, Error> {
+fn plain(name: &str, facts: &Facts, request: &Request) -> Result<Location, Error> {
     if !is_name(name) {
         return Err(Error::invalid_configuration(format!(
             "cluster name '{}' must be letters, digits and signs, at most {MAX_NAME}, a letter or digit first",
@@ -118,7 +122,7 @@ fn plain(name: &str, request: &Request) -> Result<Location, Error> {
     }
     Ok(Location {
         name: name.into(),
-        region: identity::region(request)?,
+        region: terms::region(request, facts)?,
         account: None,
     })
 }
@@ -162,9 +166,10 @@ fn too_little() -> Error {
 /// partition.
 pub(crate) fn access(
     reference: &ClusterReference,
+    facts: &Facts,
     request: &Request,
 ) -> Result<Vec<Request>, Error> {
-    let cluster = Cluster::parse(reference, request)?;
+    let cluster = Cluster::parse(reference, facts, request)?;
     Ok(vec![identity::access(request, &cluster.region)?])
 }
 
@@ -179,10 +184,11 @@ pub(crate) fn access(
 pub(crate) fn rest_config(
     reference: &ClusterReference,
     access: &[Credential],
+    facts: &Facts,
     request: &Request,
     host: &dyn Host,
 ) -> Result<ClusterAccess, Error> {
-    let cluster = Cluster::parse(reference, request)?;
+    let cluster = Cluster::parse(reference, facts, request)?;
     let variant = Parameters::parse(request)?.variant;
     let [access] = access else {
         return Err(Error::internal("a cluster of EKS needs one credential"));

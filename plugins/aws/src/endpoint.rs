@@ -11,6 +11,9 @@ pub(crate) const PUBLIC_REGION: &str = "us-east-1";
 /// The token service's host before there were regional ones.
 const GLOBAL_STS: &str = "sts.amazonaws.com";
 
+/// The region for which requests to it are signed.
+const GLOBAL_STS_REGION: &str = "us-east-1";
+
 /// A service that this provider calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
@@ -117,6 +120,13 @@ pub(crate) fn sts_host(
         )));
     }
     Ok(host.into())
+}
+
+/// The region in the scope of a signature for a host of the token service: the host without a
+/// region takes that of its partition's first one (botocore, `aws-global`).
+pub(crate) fn sts_signing_region(host: &str, region: &Region) -> Region {
+    let global = (host == GLOBAL_STS).then(|| Region::read(GLOBAL_STS_REGION));
+    global.flatten().unwrap_or_else(|| region.clone())
 }
 
 fn is_sts_host(host: &str, region: &Region) -> bool {

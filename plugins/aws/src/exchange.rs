@@ -1,147 +1,123 @@
-//! A ServiceAccount token for the keys of a role session: `AssumeRoleWithWebIdentity`.
+//! What becomes the keys of a session: a ServiceAccount token, the environment, or other keys.
 
-use crate::arn::RoleArn;
-use crate::fault;
-use crate::identity::Terms;
+mod assume_role;
+mod caller;
+mod fields;
+mod session;
+mod web_identity;
+
+pub(crate) use assume_role::{Extras, assume};
+pub(crate) use fields::STS_VERSION;
+pub(crate) use session::{ACCOUNT, moment, unexpired};
+pub(crate) use web_identity::{Token, federate};
+
+use crate::ambient;
+use crate::arn::{PolicyArn, RoleArn};
+use crate::parameter::{EXPECTED_ACCOUNT, Link};
 use crate::session_name::SessionName;
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
-use gatepass_sdk::{AwsKeys, Credential, Error, Exchange, Host, Material, Secret, Source, egress};
-use serde::Deserialize;
-use std::time::SystemTime;
+use crate::sign::keys;
+use crate::terms::Terms;
+use gatepass_sdk::{Credential, Error, Exchange, Host, Source, Subject};
 
-/// The attribute that holds the account of the session.
-pub(crate) const ACCOUNT: &str = "account";
+/// A session of a role, as STS is asked for it.
+pub(crate) struct Assumption<'a> {
+    pub(crate) role: &'a RoleArn,
+    pub(crate) session_name: &'a SessionName,
+    pub(crate) duration_seconds: Option<u32>,
+    /// A JSON object that limits the session.
+    pub(crate) policy: Option<&'a str>,
+    /// Managed policies that limit the session.
+    pub(crate) policy_arns: &'a [PolicyArn],
+}
 
-/// The attribute that holds the ARN of the session.
-const ASSUMED_ROLE: &str = "assumed-role-arn";
-
-/// The version of the query protocol of STS.
-pub(crate) const STS_VERSION: &str = "2011-06-15";
-
-/// Exchanges the subject's token.
+/// Gets the keys, and asks AWS whose they are where the request says whose they must be.
 ///
 /// # Errors
 ///
-/// `unsupported` for every other source; `invalid-configuration` if the request is wrong; what
-/// [`fault`] makes of AWS's refusals; `unavailable` if its answer is no session.
+/// `unsupported` for a signer; `invalid-configuration` if the request is wrong, or is a link where
+/// none can be; `denied` if the keys are of another account; what [`fault`](crate::fault) makes of
+/// AWS's refusals; `unavailable` if its answer is no session.
 pub(crate) fn exchange(exchange: &Exchange, host: &dyn Host) -> Result<Credential, Error> {
-    if exchange.source != Source::SubjectToken {
-        return Err(Error::unsupported(
-            "aws exchanges ServiceAccount tokens alone: the keys of the environment, of another role and of a signer are no source for it",
-        ));
-    }
-    let role = RoleArn::parse("identity", &exchange.identity)?;
-    let terms = Terms::parse(&exchange.request)?;
-    let account = exchange.subject.service_account()?;
-    let session = SessionName::of(account, terms.region.name());
-    let doing = format!("assuming role {role} at {}", terms.sts_host);
-    let response = host.send(request(&role, &terms, &session))?;
-    if response.status() != 200 {
-        return Err(fault::classify(&doing, &response));
-    }
-    let answer = response.xml::<Answer>().ok();
-    answer
-        .and_then(|answer| answer.outcome.credential(&role))
-        .ok_or_else(|| unreadable(&doing, &response))
-        .and_then(|credential| unexpired(&doing, credential, host.now()))
-}
-
-/// Unsigned, since the token is the proof; in a body, since tokens do not fit URLs.
-fn request(role: &RoleArn, terms: &Terms, session: &SessionName) -> egress::Request {
-    let mut builder = egress::Request::post(format!("https://{}/", terms.sts_host))
-        .form("Action", "AssumeRoleWithWebIdentity")
-        .form("Version", STS_VERSION)
-        .form("RoleArn", role.as_str())
-        .form("RoleSessionName", session.as_str());
-    for (index, policy) in terms.parameters.policy_arns.iter().enumerate() {
-        let name = format!("PolicyArns.member.{}.arn", index + 1);
-        builder = builder.form(&name, policy.as_str());
-    }
-    if let Some(policy) = &terms.parameters.policy {
-        builder = builder.form("Policy", policy);
-    }
-    if let Some(seconds) = terms.parameters.duration_seconds {
-        builder = builder.form("DurationSeconds", &seconds.to_string());
-    }
-    builder.form_token("WebIdentityToken").build()
-}
-
-fn unreadable(doing: &str, response: &egress::Response) -> Error {
-    Error::unavailable(format!(
-        "{doing}: the answer of {} bytes is cut off, or is not a session of the role",
-        response.body().len()
-    ))
-}
-
-/// Refuses a credential that is of no use any more.
-///
-/// # Errors
-///
-/// `unavailable` if it has expired.
-pub(crate) fn unexpired(
-    doing: &str,
-    credential: Credential,
-    now: SystemTime,
-) -> Result<Credential, Error> {
-    if credential.expires_at.is_some_and(|expiry| expiry > now) {
-        return Ok(credential);
-    }
-    Err(Error::unavailable(format!(
-        "{doing}: what AWS answered has already expired: check the host's clock"
-    )))
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    #[serde(rename = "AssumeRoleWithWebIdentityResult")]
-    outcome: Outcome,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Outcome {
-    credentials: SessionKeys,
-    assumed_role_user: AssumedRoleUser,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct SessionKeys {
-    access_key_id: String,
-    secret_access_key: Secret,
-    session_token: Secret,
-    expiration: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct AssumedRoleUser {
-    arn: String,
-}
-
-impl Outcome {
-    /// `None` if a field is empty, the expiry is no time, or the session is of another account.
-    fn credential(self, role: &RoleArn) -> Option<Credential> {
-        let keys = self.credentials;
-        let expires_at = DateTime::from_str(&keys.expiration, Format::DateTimeWithOffset).ok()?;
-        let arn = self.assumed_role_user.arn;
-        let secrets = [&keys.secret_access_key, &keys.session_token];
-        let complete = !keys.access_key_id.is_empty()
-            && secrets.iter().all(|secret| !secret.expose().is_empty());
-        if !complete || !role.has_session(&arn) {
-            return None;
+    let terms = Terms::parse(&exchange.request, &exchange.facts)?;
+    let credential = match (&exchange.source, &terms.parameters.link) {
+        (Source::SubjectToken, None) => of_account(exchange, &terms, host)?,
+        (Source::Ambient, None) => ambient::credential(&terms, host)?,
+        (Source::Credential(previous), Some(link)) => {
+            let subject = &exchange.subject;
+            of_link(subject, link, previous, &terms, host)?
         }
-        let material = Material::Aws(AwsKeys {
-            access_key_id: keys.access_key_id,
-            secret_access_key: keys.secret_access_key,
-            session_token: Some(keys.session_token),
-        });
-        let credential = Credential::new(material, SystemTime::try_from(expires_at).ok()?)
-            .attribute(ASSUMED_ROLE, arn)
-            .attribute(ACCOUNT, role.account());
-        Some(credential)
+        (Source::Signer, _) => {
+            return Err(Error::unsupported(
+                "aws has no use for the host's signer: name a service account, or use the host's own keys",
+            ));
+        }
+        (Source::SubjectToken | Source::Ambient, Some(_)) => {
+            return Err(Error::invalid_configuration(
+                "parameter role-arn makes a link of a chain, and a chain does not begin with it: move it into a link after the first",
+            ));
+        }
+        (Source::Credential(_), None) => {
+            return Err(Error::invalid_configuration(
+                "a link of a chain needs the role to assume: set its parameter role-arn",
+            ));
+        }
+    };
+    match &terms.parameters.expected_account {
+        None => Ok(credential),
+        Some(account) => checked(credential, account, &terms, host),
     }
+}
+
+/// The session of the role that an account's annotation names.
+fn of_account(exchange: &Exchange, terms: &Terms, host: &dyn Host) -> Result<Credential, Error> {
+    let role = RoleArn::parse("identity", &exchange.identity)?;
+    let account = exchange.subject.service_account()?;
+    let session_name = SessionName::of(account, terms.region.name());
+    let assumption = terms.assumption(&role, &session_name);
+    federate(&assumption, &Token::Subject, terms, host)
+}
+
+/// The session of a link's role, for the keys of the link before.
+fn of_link(
+    subject: &Subject,
+    link: &Link,
+    previous: &Credential,
+    terms: &Terms,
+    host: &dyn Host,
+) -> Result<Credential, Error> {
+    let usual = SessionName::of_subject(subject, terms.region.name());
+    let session_name = link.session_name.as_ref().unwrap_or(&usual);
+    let assumption = terms.assumption(&link.role, session_name);
+    let extras = Extras {
+        external_id: link.external_id.as_deref(),
+        source_identity: link.source_identity.as_ref(),
+        tags: &link.tags,
+        transitive_tags: &link.transitive_tags,
+    };
+    assume(&assumption, &extras, keys(previous)?, terms, host)
+}
+
+/// The credential, if its keys are of the account.
+fn checked(
+    credential: Credential,
+    expected: &str,
+    terms: &Terms,
+    host: &dyn Host,
+) -> Result<Credential, Error> {
+    let account = caller::account(keys(&credential)?, terms, host)?;
+    if account != expected {
+        return Err(Error::denied(format!(
+            "AWS says that the keys are of account {account}, and parameter {EXPECTED_ACCOUNT} says {expected}: correct the role or the parameter"
+        )));
+    }
+    let known = credential
+        .attributes
+        .iter()
+        .any(|(name, _)| name == ACCOUNT);
+    Ok(match known {
+        true => credential,
+        false => credential.attribute(ACCOUNT, account),
+    })
 }
 
 #[cfg(test)]

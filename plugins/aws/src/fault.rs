@@ -91,7 +91,7 @@ fn verdict(code: &str, status: u16) -> Verdict {
 fn named(code: &str) -> Option<Verdict> {
     Some(match code {
         "AccessDenied" | "AccessDeniedException" => Verdict::Denied(
-            "check the role's trust policy (provider, subject and audience sts.amazonaws.com) and its permissions",
+            "check the role's trust policy (provider, subject and audience sts.amazonaws.com, or in a chain the role before and the external ID) and the permissions",
         ),
         "InvalidIdentityToken" => Verdict::Denied(
             "check that the account has an OIDC provider for the cluster's issuer with audience sts.amazonaws.com, and that AWS can read the issuer's keys",

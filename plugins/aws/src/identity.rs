@@ -1,11 +1,11 @@
-//! Who a ServiceAccount becomes, and what a checked request for it holds.
+//! Who a subject becomes.
 
 use crate::arn::RoleArn;
-use crate::endpoint;
+use crate::facts;
 use crate::parameter::{CLUSTER_NAME, Parameters};
-use crate::partition::Partition;
 use crate::region::Region;
-use gatepass_sdk::{Error, Request, Subject};
+use crate::terms::{self, Terms, require_account, require_partition};
+use gatepass_sdk::{Error, Facts, Request, Subject};
 
 /// The annotation that names the role; the one that EKS's own webhook reads.
 pub(crate) const ROLE_ARN: &str = "eks.amazonaws.com/role-arn";
@@ -13,71 +13,72 @@ pub(crate) const ROLE_ARN: &str = "eks.amazonaws.com/role-arn";
 /// The audience that AWS's token service asks for, in every partition.
 pub(crate) const AUDIENCE: &str = "sts.amazonaws.com";
 
-/// A request for an access token, checked.
-#[derive(Clone, Debug)]
-pub(crate) struct Terms {
-    /// Region of the token service.
-    pub(crate) region: Region,
-    /// Host of the token service.
-    pub(crate) sts_host: String,
-    pub(crate) parameters: Parameters,
-}
+/// What the process itself becomes, where nothing says which role it has.
+const AMBIENT: &str = "ambient";
 
-impl Terms {
-    /// Checks every field of a request.
-    ///
-    /// # Errors
-    ///
-    /// `invalid-configuration` naming the field, its value and the rule.
-    pub(crate) fn parse(request: &Request) -> Result<Self, Error> {
-        request.refuse_scopes()?;
-        let region = region(request)?;
-        let parameters = Parameters::parse(request)?;
-        if parameters.cluster_name.is_some() {
-            return Err(Error::invalid_configuration(format!(
-                "parameter {CLUSTER_NAME} has effect for a cluster alone: remove it"
-            )));
-        }
-        for policy in &parameters.policy_arns {
-            require_partition("policy", policy.as_str(), policy.partition(), &region)?;
-        }
-        let endpoint = request.endpoint.as_deref();
-        let sts_host = endpoint::sts_host(&region, parameters.variant, endpoint)?;
-        Ok(Self {
-            region,
-            sts_host,
-            parameters,
-        })
-    }
-}
-
-/// The role that a subject becomes under a request.
+/// What a subject becomes under a request: the role of a link, the role of an account's annotation,
+/// or whatever the process itself is.
 ///
 /// # Errors
 ///
-/// `unsupported` for a subject that is no ServiceAccount; `invalid-configuration` if its
-/// annotation or the request is wrong.
-pub(crate) fn identity(subject: &Subject, request: &Request) -> Result<RoleArn, Error> {
+/// `unsupported` for an object outside a link; `invalid-configuration` if annotation or request is
+/// wrong; `needs-facts`.
+pub(crate) fn identity(
+    subject: &Subject,
+    facts: &Facts,
+    request: &Request,
+) -> Result<String, Error> {
+    if *subject == Subject::Ambient && facts.is_none() {
+        // Even where the request has a region: a key must not hang on what was asked before.
+        return Err(Error::needs_facts());
+    }
+    let terms = Terms::parse(request, facts)?;
+    match (&terms.parameters.link, subject) {
+        (Some(link), _) => {
+            refuse_audiences(request, "in a link, which has no token")?;
+            Ok(link.role.to_string())
+        }
+        (None, Subject::Ambient) => ambient(facts, request, &terms.parameters),
+        (None, _) => Ok(annotated(subject, &terms)?.to_string()),
+    }
+}
+
+/// The role of a ServiceAccount's annotation.
+fn annotated(subject: &Subject, terms: &Terms) -> Result<RoleArn, Error> {
     let account = subject.service_account()?;
     let annotation = account.required_annotation(ROLE_ARN)?;
     let field = format!("service account '{account}': annotation {ROLE_ARN}");
     let role = RoleArn::parse(&field, annotation)?;
-    let terms = Terms::parse(request)?;
     require_partition("role", role.as_str(), role.partition(), &terms.region)?;
+    require_account(&role, &terms.parameters)?;
     Ok(role)
 }
 
-/// The region of a request that must have one.
-///
-/// # Errors
-///
-/// `invalid-configuration` if it has none, or one that is no region.
-pub(crate) fn region(request: &Request) -> Result<Region, Error> {
-    match request.region.as_deref() {
-        Some(text) => Region::parse("region", text),
-        None => Err(Error::invalid_configuration(
-            "a region is needed to authenticate with a service account: set region to that of the token service, us-east-1 say",
-        )),
+/// The keys of the process are what they are: no parameter can limit them. Region and endpoint say
+/// where the token service is, which a source may need.
+fn ambient(facts: &Facts, request: &Request, parameters: &Parameters) -> Result<String, Error> {
+    for (name, given) in [
+        ("duration-seconds", parameters.duration_seconds.is_some()),
+        ("policy", parameters.policy.is_some()),
+        ("policy-arns", !parameters.policy_arns.is_empty()),
+    ] {
+        if given {
+            return Err(Error::invalid_configuration(format!(
+                "parameter {name} has no effect on the host's own keys: remove it, or put it in a link with role-arn"
+            )));
+        }
+    }
+    refuse_audiences(request, "on the host's own keys")?;
+    Ok(facts::role(facts).unwrap_or(AMBIENT).into())
+}
+
+fn refuse_audiences(request: &Request, place: &str) -> Result<(), Error> {
+    match request.audiences.first() {
+        None => Ok(()),
+        Some(audience) => Err(Error::invalid_configuration(format!(
+            "audiences '{}' have no effect {place}: remove them",
+            audience.escape_debug()
+        ))),
     }
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn region(request: &Request) -> Result<Region, Error> {
 pub(crate) fn access(request: &Request, home: &Region) -> Result<Request, Error> {
     let region = match request.region {
         None => home.clone(),
-        Some(_) => region(request)?,
+        Some(_) => terms::region(request, &None)?,
     };
     if region.partition() != home.partition() {
         return Err(Error::invalid_configuration(format!(
@@ -104,22 +105,6 @@ pub(crate) fn access(request: &Request, home: &Region) -> Result<Request, Error>
     access.region = Some(region.name().into());
     access.parameters.remove(CLUSTER_NAME);
     Ok(access)
-}
-
-fn require_partition(
-    what: &str,
-    arn: &str,
-    partition: Partition,
-    region: &Region,
-) -> Result<(), Error> {
-    if partition == region.partition() {
-        return Ok(());
-    }
-    Err(Error::invalid_configuration(format!(
-        "{what} '{arn}' is of partition {}, and region {region} of partition {}: correct one of them",
-        partition.name(),
-        region.partition().name()
-    )))
 }
 
 #[cfg(test)]
@@ -142,12 +127,84 @@ mod tests {
 
     #[test]
     fn an_account_becomes_the_role_of_its_annotation() {
-        let role = identity(&subject(ROLE), &request("us-east-1")).unwrap();
-        assert_eq!(role.as_str(), ROLE);
+        let role = identity(&subject(ROLE), &None, &request("us-east-1")).unwrap();
+        assert_eq!(role, ROLE);
+    }
+
+    fn facts(facts: &[(&str, &str)]) -> Facts {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Some(facts.iter().map(owned).collect())
     }
 
     #[test]
-    fn a_subject_without_annotations_to_read_is_unsupported() {
+    fn without_a_region_the_environments_is_taken() {
+        let identity = |facts: &Facts| identity(&subject(ROLE), facts, &Request::default());
+        assert_eq!(identity(&None), Err(Error::needs_facts()));
+        assert_eq!(identity(&facts(&[("region", "us-east-1")])).unwrap(), ROLE);
+        for known in [facts(&[]), facts(&[("region", "us-east-1.evil")])] {
+            let error = identity(&known).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidConfiguration, "{error}");
+            assert!(error.message().contains("region"), "{error}");
+        }
+        let error = identity(&facts(&[])).unwrap_err();
+        assert!(error.message().contains("AWS_REGION"), "{error}");
+    }
+
+    #[test]
+    fn the_process_is_what_the_facts_say() {
+        let identity = |facts, request: &Request| identity(&Subject::Ambient, &facts, request);
+        let request = request("us-east-1");
+        assert_eq!(identity(None, &request), Err(Error::needs_facts()));
+        assert_eq!(identity(facts(&[]), &request).unwrap(), "ambient");
+        let role = facts(&[("role-arn", ROLE)]);
+        assert_eq!(identity(role, &request).unwrap(), ROLE);
+        for (name, value) in [
+            ("duration-seconds", "900"),
+            ("policy", "{}"),
+            ("policy-arns", "arn:aws:iam::aws:policy/ReadOnlyAccess"),
+        ] {
+            let limited = Request {
+                parameters: [(name.into(), value.into())].into(),
+                ..request.clone()
+            };
+            let error = identity(facts(&[]), &limited).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidConfiguration, "{error}");
+            assert!(error.message().contains(name), "{error}");
+        }
+        let audience = Request {
+            audiences: vec!["a".into()],
+            ..request
+        };
+        let error = identity(facts(&[]), &audience).unwrap_err();
+        assert!(error.message().contains("audiences"), "{error}");
+    }
+
+    #[test]
+    fn a_link_makes_every_subject_its_role() {
+        let other = "arn:aws:iam::210987654321:role/other";
+        let link = Request {
+            parameters: [("role-arn".into(), other.into())].into(),
+            ..request("us-east-1")
+        };
+        assert_eq!(identity(&subject(ROLE), &None, &link).unwrap(), other);
+        let ambient = identity(&Subject::Ambient, &facts(&[]), &link);
+        assert_eq!(ambient.unwrap(), other);
+        let audience = Request {
+            audiences: vec!["a".into()],
+            ..link.clone()
+        };
+        let error = identity(&subject(ROLE), &None, &audience).unwrap_err();
+        assert!(error.message().contains("audiences 'a'"), "{error}");
+        let elsewhere = Request {
+            region: Some("cn-north-1".into()),
+            ..link
+        };
+        let error = identity(&subject(ROLE), &None, &elsewhere).unwrap_err();
+        assert!(error.message().contains("aws-cn"), "{error}");
+    }
+
+    #[test]
+    fn an_object_is_unsupported() {
         let object = ObjectReference {
             api_version: "v1".into(),
             kind: "Pod".into(),
@@ -156,10 +213,8 @@ mod tests {
             name: "b".into(),
             uid: "c".into(),
         };
-        for subject in [Subject::Ambient, Subject::Object(object)] {
-            let error = identity(&subject, &request("us-east-1")).unwrap_err();
-            assert_eq!(error.code(), ErrorCode::Unsupported);
-        }
+        let error = identity(&Subject::Object(object), &None, &request("us-east-1")).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Unsupported);
     }
 
     #[test]
@@ -184,8 +239,11 @@ mod tests {
             .into(),
             ..request("us-east-1")
         };
+        let account = Request {
+            parameters: [("expected-account".into(), "210987654321".into())].into(),
+            ..request("us-east-1")
+        };
         for (role, request, words) in [
-            (ROLE, Request::default(), ["region", "us-east-1"]),
             (
                 ROLE,
                 request("us-east-1.evil"),
@@ -198,8 +256,9 @@ mod tests {
             (ROLE, scopes, ["scopes", "read"]),
             (ROLE, cluster, ["cluster-name", "remove"]),
             (ROLE, policy, ["policy 'arn:aws-cn", "us-east-1"]),
+            (ROLE, account, ["expected-account '210987654321'", ROLE]),
         ] {
-            let error = identity(&subject(role), &request).unwrap_err();
+            let error = identity(&subject(role), &None, &request).unwrap_err();
             assert_eq!(error.code(), ErrorCode::InvalidConfiguration, "{error}");
             for word in words {
                 assert!(error.message().contains(word), "{error}");

@@ -1,10 +1,15 @@
-//! The aws provider: keys of an IAM role for a ServiceAccount, logins to ECR, access to EKS.
+//! The aws provider: keys of an IAM role for a ServiceAccount, for the host itself or for the keys of
+//! another role, logins to ECR and CodeCommit, access to EKS.
 
+mod ambient;
 mod arn;
 mod cluster;
 mod endpoint;
 mod exchange;
+mod facts;
 mod fault;
+#[cfg_attr(not(test), expect(dead_code, reason = "awaits the optional interface"))]
+mod git;
 mod identity;
 mod parameter;
 mod partition;
@@ -12,12 +17,16 @@ mod region;
 mod registry;
 mod session_name;
 mod sign;
+mod terms;
 mod token;
+#[cfg_attr(not(test), expect(dead_code, reason = "awaits the optional interface"))]
+mod trust;
 
 use gatepass_sdk::{
     Annotation, ClusterAccess, ClusterReference, Credential, Description, Error, Exchange, Facts,
     Host, Provider, RegistryTarget, Request, SourceKind, Subject, Verb, Wishes,
 };
+use std::collections::BTreeMap;
 
 /// The provider.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,11 +44,14 @@ impl Provider for Aws {
                 "ARN of the IAM role to assume, `arn:aws:iam::123456789012:role/app`",
             )],
             wishes: Wishes {
-                hosts: endpoint::wishes(),
+                hosts: [endpoint::wishes(), ambient::host_wishes()].concat(),
                 audiences: vec![identity::AUDIENCE.into()],
-                ..Wishes::default()
+                environment: ambient::environment_wishes(),
+                files: ambient::file_wishes(),
+                signer: false,
             },
             verbs: vec![
+                Verb::Discover,
                 Verb::Audience,
                 Verb::Identity,
                 Verb::Exchange,
@@ -48,8 +60,16 @@ impl Provider for Aws {
                 Verb::Cluster,
                 Verb::RestConfig,
             ],
-            sources: vec![SourceKind::SubjectToken],
+            sources: vec![
+                SourceKind::Ambient,
+                SourceKind::SubjectToken,
+                SourceKind::Credential,
+            ],
         }
+    }
+
+    fn discover(&self, host: &dyn Host) -> Result<BTreeMap<String, String>, Error> {
+        ambient::discover(host)
     }
 
     fn audience(&self, subject: &Subject, _: &Facts, _: &Request) -> Result<Vec<String>, Error> {
@@ -57,8 +77,13 @@ impl Provider for Aws {
         Ok(vec![identity::AUDIENCE.into()])
     }
 
-    fn identity(&self, subject: &Subject, _: &Facts, request: &Request) -> Result<String, Error> {
-        Ok(identity::identity(subject, request)?.to_string())
+    fn identity(
+        &self,
+        subject: &Subject,
+        facts: &Facts,
+        request: &Request,
+    ) -> Result<String, Error> {
+        identity::identity(subject, facts, request)
     }
 
     fn exchange(&self, exchange: &Exchange, host: &dyn Host) -> Result<Credential, Error> {
@@ -88,21 +113,21 @@ impl Provider for Aws {
     fn cluster(
         &self,
         cluster: &ClusterReference,
-        _: &Facts,
+        facts: &Facts,
         request: &Request,
     ) -> Result<Vec<Request>, Error> {
-        cluster::access(cluster, request)
+        cluster::access(cluster, facts, request)
     }
 
     fn rest_config(
         &self,
         cluster: &ClusterReference,
         access: &[Credential],
-        _: &Facts,
+        facts: &Facts,
         request: &Request,
         host: &dyn Host,
     ) -> Result<ClusterAccess, Error> {
-        cluster::rest_config(cluster, access, request, host)
+        cluster::rest_config(cluster, access, facts, request, host)
     }
 }
 
@@ -118,8 +143,30 @@ mod tests {
         let description = Aws.describe();
         assert_eq!(description.name, "aws");
         assert_eq!(description.wishes.audiences, ["sts.amazonaws.com"]);
-        assert!(description.wishes.environment.is_empty());
-        assert!(description.wishes.files.is_empty());
+        let wishes = &description.wishes;
+        assert!(wishes.environment.contains(&"AWS_PROFILE".into()));
+        for file in &wishes.files {
+            let variable = file
+                .strip_prefix('$')
+                .and_then(|rest| rest.split('/').next());
+            let wished = |name: &str| wishes.environment.contains(&name.to_owned());
+            assert!(variable.map_or(file.starts_with('/'), wished), "{file}");
+        }
+        let unencrypted: Vec<&String> = wishes
+            .hosts
+            .iter()
+            .filter(|host| !host.starts_with("https://"))
+            .collect();
+        assert_eq!(
+            unencrypted,
+            [
+                "http://169.254.170.2",
+                "http://169.254.170.23",
+                "http://[fd00:ec2::23]",
+                "http://169.254.169.254",
+                "http://[fd00:ec2::254]",
+            ]
+        );
         assert_eq!(description, Aws.describe());
     }
 

@@ -1,6 +1,12 @@
 //! The parameters of a request: what they are, and their JSON Schema.
 
-use crate::arn::PolicyArn;
+mod link;
+mod tag;
+
+pub(crate) use link::{Link, external_id};
+pub(crate) use tag::Tag;
+
+use crate::arn::{PolicyArn, is_account};
 use crate::endpoint::Variant;
 use gatepass_sdk::{Error, Request};
 use serde::de::IgnoredAny;
@@ -22,6 +28,9 @@ const MAX_POLICY_ARNS: usize = 10;
 /// The parameter that names a cluster whose address and certificate authority are given.
 pub(crate) const CLUSTER_NAME: &str = "cluster-name";
 
+/// The parameter that names the account which the keys must be of.
+pub(crate) const EXPECTED_ACCOUNT: &str = "expected-account";
+
 /// The parameters, parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters {
@@ -32,6 +41,10 @@ pub(crate) struct Parameters {
     pub(crate) policy_arns: Vec<PolicyArn>,
     pub(crate) variant: Variant,
     pub(crate) cluster_name: Option<String>,
+    /// The account that the keys must be of.
+    pub(crate) expected_account: Option<String>,
+    /// The role to assume with the keys of the link before.
+    pub(crate) link: Option<Link>,
 }
 
 impl Parameters {
@@ -43,7 +56,10 @@ impl Parameters {
     pub(crate) fn parse(request: &Request) -> Result<Self, Error> {
         let mut parameters = request.take_parameters();
         let parsed = Self {
-            duration_seconds: duration(parameters.take("duration-seconds"))?,
+            duration_seconds: parameters
+                .take("duration-seconds")
+                .map(|text| duration("parameter duration-seconds", text))
+                .transpose()?,
             policy: parameters.take("policy").map(policy).transpose()?,
             policy_arns: parameters
                 .take("policy-arns")
@@ -55,6 +71,8 @@ impl Parameters {
                 dual_stack: parameters.flag("dual-stack")?,
             },
             cluster_name: parameters.take(CLUSTER_NAME).map(str::to_owned),
+            expected_account: parameters.take(EXPECTED_ACCOUNT).map(account).transpose()?,
+            link: Link::take(&mut parameters)?,
         };
         parameters.finish()?;
         parsed.check_policy_size()?;
@@ -74,21 +92,33 @@ impl Parameters {
     }
 }
 
-fn duration(value: Option<&str>) -> Result<Option<u32>, Error> {
-    let Some(text) = value else { return Ok(None) };
+/// Reads the lifetime of a session in seconds.
+///
+/// # Errors
+///
+/// `invalid-configuration` naming the rule.
+pub(crate) fn duration(field: &str, text: &str) -> Result<u32, Error> {
     let canonical = |seconds: &u32| seconds.to_string() == text;
     text.parse()
         .ok()
         .filter(|seconds| DURATION_SECONDS.contains(seconds) && canonical(seconds))
-        .map(Some)
         .ok_or_else(|| {
             Error::invalid_configuration(format!(
-                "parameter duration-seconds '{}' must be a whole number from {} to {}",
+                "{field} '{}' must be a whole number from {} to {}",
                 text.escape_debug(),
                 DURATION_SECONDS.start(),
                 DURATION_SECONDS.end()
             ))
         })
+}
+
+fn account(text: &str) -> Result<String, Error> {
+    is_account(text).then(|| text.into()).ok_or_else(|| {
+        Error::invalid_configuration(format!(
+            "parameter {EXPECTED_ACCOUNT} '{}' must be the number of an account",
+            text.escape_debug()
+        ))
+    })
 }
 
 fn policy(text: &str) -> Result<String, Error> {
@@ -141,6 +171,8 @@ mod tests {
         })
     }
 
+    const ROLE: &str = "arn:aws:iam::123456789012:role/app";
+
     const ARN: &str = "arn:aws:iam::aws:policy/ReadOnlyAccess";
 
     /// Name, value, and whether it is right.
@@ -182,7 +214,13 @@ mod tests {
             ("dual-stack", "true".into(), true),
             ("dual-stack", "1".into(), false),
             ("cluster-name", "prod".into(), true),
-            ("external-id", "x".into(), false),
+            ("expected-account", "123456789012".into(), true),
+            ("expected-account", "1234-5678".into(), false),
+            ("expected-account", String::new(), false),
+            ("role", ROLE.into(), false),
+            ("role-arn", ROLE.into(), true),
+            ("role-arn", "app".into(), false),
+            ("role-arn", "arn:aws:iam::1:user/app".into(), false),
         ]
     }
 

@@ -7,11 +7,11 @@ use crate::fault;
 use crate::identity;
 use crate::parameter::Parameters;
 use crate::region::Region;
-use crate::sign::{Signer, Unsigned};
+use crate::sign::{Signer, Unsigned, keys};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepass_sdk::egress::Response;
-use gatepass_sdk::{AwsKeys, Credential, Error, Host, Material, RegistryTarget, Request, Secret};
+use gatepass_sdk::{Credential, Error, Host, RegistryTarget, Request, Secret};
 use serde::Deserialize;
 use std::time::{Duration, SystemTime};
 use zeroize::Zeroizing;
@@ -180,18 +180,6 @@ pub(crate) fn login(
         ))
     })?;
     unexpired(&doing, credential, host.now())
-}
-
-/// The keys in a credential of this provider's `exchange`.
-///
-/// # Errors
-///
-/// `internal` if there are none.
-pub(crate) fn keys(access: &Credential) -> Result<&AwsKeys, Error> {
-    match &access.material {
-        Material::Aws(keys) => Ok(keys),
-        _ => Err(Error::internal("the access credential holds no AWS keys")),
-    }
 }
 
 /// ECR answers a list, of which one item is filled since registries share a token.

@@ -1,8 +1,11 @@
 //! Names of role sessions, which show up in CloudTrail and in policies.
 
-use gatepass_sdk::ServiceAccount;
+use gatepass_sdk::{Error, ServiceAccount, Subject};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
+
+/// Shortest session name (STS `RoleSessionName`).
+const MIN_LENGTH: usize = 2;
 
 /// Longest session name (STS `RoleSessionName`).
 const MAX_LENGTH: usize = 64;
@@ -16,11 +19,49 @@ const DIGEST_LENGTH: usize = 8;
 pub(crate) struct SessionName(String);
 
 impl SessionName {
+    /// Reads the value of `field`. Names of sessions and source identities keep one rule.
+    ///
+    /// # Errors
+    ///
+    /// `invalid-configuration` naming the field, its value and the rule.
+    pub(crate) fn parse(field: &str, text: &str) -> Result<Self, Error> {
+        let fits = (MIN_LENGTH..=MAX_LENGTH).contains(&text.len()) && text.chars().all(is_legal);
+        fits.then(|| Self(text.into())).ok_or_else(|| {
+            Error::invalid_configuration(format!(
+                "{field} '{}' must be {MIN_LENGTH} to {MAX_LENGTH} letters, digits and signs of _+=,.@-",
+                text.escape_debug()
+            ))
+        })
+    }
+
+    /// The name of a subject's session; that of the process itself is `ambient.REGION.gatepass`.
+    pub(crate) fn of_subject(subject: &Subject, region: &str) -> Self {
+        match subject {
+            Subject::Ambient => Self::of_process(region),
+            Subject::ServiceAccount(account) => Self::of(account, region),
+            Subject::Object(object) => {
+                let name = format!("{}.{}", object.resource, object.name);
+                Self::fit(format!("{name}.{}.{region}.gatepass", object.namespace))
+            }
+        }
+    }
+
+    /// The name of a session of the process itself.
+    pub(crate) fn of_process(region: &str) -> Self {
+        Self::fit(format!("ambient.{region}.gatepass"))
+    }
+
     /// The name of a ServiceAccount's session: `NAME.NAMESPACE.REGION.gatepass`, which tells an
     /// auditor who it was. Where that is too long or holds what STS refuses, it is cut and ends in
     /// a digest of the whole, so that no two accounts share a name.
     pub(crate) fn of(account: &ServiceAccount, region: &str) -> Self {
-        let whole = format!("{}.{}.{region}.gatepass", account.name, account.namespace);
+        Self::fit(format!(
+            "{}.{}.{region}.gatepass",
+            account.name, account.namespace
+        ))
+    }
+
+    fn fit(whole: String) -> Self {
         if whole.chars().count() <= MAX_LENGTH && whole.chars().all(is_legal) {
             return Self(whole);
         }
@@ -56,10 +97,8 @@ fn digest(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    /// Shortest session name (STS `RoleSessionName`).
-    const MIN_LENGTH: usize = 2;
-
     use super::*;
+    use gatepass_sdk::ObjectReference;
     use std::collections::HashMap;
 
     fn account(namespace: &str, name: &str) -> ServiceAccount {
@@ -127,6 +166,46 @@ mod tests {
             assert!(earlier.is_none_or(|earlier| earlier == owner), "{owner:?}");
         }
         assert!(seen.len() > 15_000);
+    }
+
+    #[test]
+    fn every_kind_of_subject_has_a_session_name() {
+        let object = ObjectReference {
+            api_version: "source.toolkit.fluxcd.io/v1".into(),
+            kind: "OCIRepository".into(),
+            resource: "ocirepositories".into(),
+            namespace: "team-a".into(),
+            name: "app".into(),
+            uid: "1".into(),
+        };
+        for (subject, name) in [
+            (Subject::Ambient, "ambient.us-east-1.gatepass"),
+            (
+                Subject::ServiceAccount(account("team-a", "app")),
+                "app.team-a.us-east-1.gatepass",
+            ),
+            (
+                Subject::Object(object),
+                "ocirepositories.app.team-a.us-east-1.gatepass",
+            ),
+        ] {
+            assert_eq!(
+                SessionName::of_subject(&subject, "us-east-1").as_str(),
+                name
+            );
+        }
+    }
+
+    #[test]
+    fn a_given_name_keeps_the_rule_of_sts() {
+        let longest = "a".repeat(64);
+        for text in ["ab", "cluster-spinner.acme.com", "a@b,c=d+e_f", &longest] {
+            assert_eq!(SessionName::parse("x", text).unwrap().as_str(), text);
+        }
+        let long = "a".repeat(65);
+        for text in ["", "a", "a b", "a:b", "a/b", "é!", "a\nb", &long] {
+            assert!(SessionName::parse("x", text).is_err(), "{text}");
+        }
     }
 
     #[test]

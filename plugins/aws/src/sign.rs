@@ -7,7 +7,7 @@ use aws_sigv4::http_request::{
     SigningParams, SigningSettings, sign,
 };
 use aws_sigv4::sign::v4;
-use gatepass_sdk::{AwsKeys, Error, egress};
+use gatepass_sdk::{AwsKeys, Credential, Error, Material, egress};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::{Duration, SystemTime};
 use zeroize::Zeroizing;
@@ -21,6 +21,18 @@ pub(crate) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The last second of year 9999, past which a date has no eight digits.
 const LAST_SECOND: Duration = Duration::from_secs(253_402_300_799);
+
+/// The keys in a credential of this provider's `exchange`.
+///
+/// # Errors
+///
+/// `internal` if there are none.
+pub(crate) fn keys(access: &Credential) -> Result<&AwsKeys, Error> {
+    match &access.material {
+        Material::Aws(keys) => Ok(keys),
+        _ => Err(Error::internal("the access credential holds no AWS keys")),
+    }
+}
 
 /// A request before it is signed. The host's name comes from the URL.
 pub(crate) struct Unsigned<'a> {

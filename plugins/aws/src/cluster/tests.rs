@@ -66,7 +66,13 @@ fn config(
     request: &Request,
     host: &ScriptedHost,
 ) -> Result<ClusterAccess, Error> {
-    Aws.rest_config(reference, &[access_credential()], &None, request, host)
+    Aws.rest_config(
+        reference,
+        &[access_credential()],
+        &Some([].into()),
+        request,
+        host,
+    )
 }
 
 #[test]
@@ -170,7 +176,9 @@ fn each_insufficient_reference_says_what_to_set_or_remove() {
         ),
         (reference(Some(ARN), None, Some("QUJD")), &plain, "PEM"),
     ] {
-        let error = Aws.cluster(&reference, &None, request).unwrap_err();
+        let error = Aws
+            .cluster(&reference, &Some([].into()), request)
+            .unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidConfiguration, "{error}");
         assert!(error.message().contains(word), "{word}: {error}");
         let host = ScriptedHost::new();

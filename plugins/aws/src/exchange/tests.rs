@@ -6,6 +6,8 @@ use gatepass_sdk::{Credential, Error, ErrorCode, Exchange, Material, Provider, R
 use gatepass_sdk::{Subject, egress};
 use std::time::Duration;
 
+mod link;
+
 const ROLE: &str = "arn:aws:iam::123456789012:role/app";
 const ASSUMED: &str = "arn:aws:sts::123456789012:assumed-role/app/app.team-a.us-east-1.gatepass";
 const EXPIRATION: &str = "2026-01-01T01:00:00Z";
@@ -138,32 +140,12 @@ fn an_expiry_may_have_a_fraction() {
     }
 }
 
-#[test]
-fn other_sources_are_unsupported() {
-    let credential = Credential::subject_token();
-    for source in [
-        Source::Ambient,
-        Source::Signer,
-        Source::Credential(credential),
-    ] {
-        let exchange = Exchange {
-            subject: subject(),
-            identity: ROLE.into(),
-            facts: None,
-            source,
-            request: request(),
-        };
-        let error = Aws.exchange(&exchange, &ScriptedHost::new()).unwrap_err();
-        assert_eq!(error.code(), ErrorCode::Unsupported, "{error}");
-    }
-}
-
-#[test]
-fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
+/// Answers that are no session of the role.
+fn hostile() -> Vec<String> {
     let good = answer(EXPIRATION, ASSUMED);
     let cut = |at: &str| good.split(at).next().unwrap().to_owned();
     let without = |text: &str| good.replacen(text, "", 1);
-    let bodies = [
+    vec![
         String::new(),
         "{}".into(),
         "<html></html>".into(),
@@ -191,8 +173,12 @@ fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
         answer("1969-01-01T00:00:00Z", ASSUMED),
         answer(EXPIRATION, "arn:aws:sts::999999999999:assumed-role/app/x"),
         answer(EXPIRATION, "secret/key"),
-    ];
-    for body in bodies {
+    ]
+}
+
+#[test]
+fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
+    for body in hostile() {
         let error = exchange_with(egress::Response::new(200, body.as_bytes())).unwrap_err();
         assert_eq!(error.code(), ErrorCode::Unavailable, "{error}: {body:.200}");
         assert!(error.message().contains(ROLE), "{error}");

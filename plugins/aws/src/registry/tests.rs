@@ -3,7 +3,7 @@
 use super::*;
 use crate::Aws;
 use gatepass_sdk::testing::{self, ScriptedHost};
-use gatepass_sdk::{ErrorCode, Provider};
+use gatepass_sdk::{AwsKeys, ErrorCode, Material, Provider};
 
 const TOKEN: &str = "QVdTOnBhOnNz"; // AWS:pa:ss
 
