@@ -162,9 +162,13 @@ impl Sender {
         };
         let method = method.map_err(|_| EgressError::invalid("the method is not valid"))?;
         let body = assemble(&outgoing.body, token, self.limits.max_request_bytes)?;
+        let mut headers = headers(&outgoing.headers, token)?;
+        if body.is_empty() && expects_a_body(&method) {
+            headers.insert(reqwest::header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         Ok(Prepared {
             method,
-            headers: headers(&outgoing.headers, token)?,
+            headers,
             body,
         })
     }
@@ -282,6 +286,14 @@ impl Sender {
         };
         builder.build().map_err(broken)
     }
+}
+
+/// Whether an empty body must be told as such (RFC 9110 §8.6): servers answer 411 otherwise.
+fn expects_a_body(method: &reqwest::Method) -> bool {
+    matches!(
+        *method,
+        reqwest::Method::POST | reqwest::Method::PUT | reqwest::Method::PATCH
+    )
 }
 
 struct Prepared {
