@@ -165,7 +165,7 @@ pub(crate) fn login(
         .json()
         .map_err(|_| wrong("is cut off, or holds no refresh token"))?;
     let expires_at = expiry(&answer.refresh_token)
-        .ok_or_else(|| wrong("holds a token that does not say when it expires"))?;
+        .ok_or_else(|| wrong("holds a token that is none, or does not say when it expires"))?;
     let expires_at = token::plausible(expires_at, now).map_err(wrong)?;
     Ok(Credential::basic(
         USERNAME,
@@ -185,6 +185,9 @@ fn expiry(token: &Secret) -> Option<SystemTime> {
     #[derive(Deserialize)]
     struct Claims {
         exp: u64,
+    }
+    if !token::is_token(token) {
+        return None;
     }
     let mut parts = token.expose().split('.');
     let (_header, claims, _signature) = (parts.next()?, parts.next()?, parts.next()?);

@@ -63,8 +63,8 @@ pub(crate) fn read(
     if bearer.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
         return Err(wrong("is no bearer token"));
     }
-    if answer.access_token.expose().is_empty() {
-        return Err(wrong("has an empty token"));
+    if !is_token(&answer.access_token) {
+        return Err(wrong("has a token that is empty or does not fit a header"));
     }
     let expires_at = match (answer.expires_on, answer.expires_in) {
         (Some(Seconds(on)), _) => SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(on)),
@@ -74,6 +74,12 @@ pub(crate) fn read(
     let expires_at = expires_at.ok_or_else(|| wrong(IMPLAUSIBLE))?;
     let expires_at = plausible(expires_at, asked_at).map_err(wrong)?;
     Ok(Credential::bearer(answer.access_token, expires_at))
+}
+
+/// Whether a text is a bearer token (RFC 6750 §2.1): nothing in it can end a header early.
+pub(crate) fn is_token(token: &Secret) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+    !token.expose().is_empty() && token.expose().bytes().all(legal)
 }
 
 const EXPIRED: &str = "has already expired: check the host's clock";
@@ -145,6 +151,9 @@ mod tests {
             r#"{"access_token":null,"expires_in":3600}"#.into(),
             r#"{"access_token":["hunter2"],"expires_in":3600}"#.into(),
             r#"{"access_token":"hunter2","access_token":"x","expires_in":3600}"#.into(),
+            r#"{"access_token":"hunter2\r\nx: y","expires_in":3600}"#.into(),
+            r#"{"access_token":"hunter2 x","expires_in":3600}"#.into(),
+            r#"{"access_token":"hunter2é","expires_in":3600}"#.into(),
             r#"{"expires_in":3600}"#.into(),
             with(r#""expires_in":0"#),
             with(r#""expires_in":-1"#),
@@ -172,5 +181,15 @@ mod tests {
         }
         let bytes = Response::new(200, &[0xff; 16]);
         assert!(read("doing", &bytes, SystemTime::UNIX_EPOCH + NOW).is_err());
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_off_anywhere_is_an_error() {
+        let whole = r#"{"token_type":"Bearer","expires_in":3600,"access_token":"hunter2"}"#;
+        assert!(parse(whole).is_ok());
+        for end in 0..whole.len() {
+            let error = parse(whole.split_at(end).0).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Unavailable, "{end}");
+        }
     }
 }

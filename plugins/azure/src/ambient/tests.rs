@@ -105,7 +105,7 @@ fn the_pods_token_is_sent_without_its_end_of_line_to_the_hosts_authority() {
 }
 
 #[test]
-fn an_identity_binding_sends_the_pods_token_to_the_proxys_name_alone() {
+fn an_identity_binding_sends_the_pods_token_to_that_proxy_alone() {
     let binding = |host| {
         with_pod(host)
             .variable("AZURE_KUBERNETES_TOKEN_PROXY", "https://10.0.0.1:443/")

@@ -208,6 +208,20 @@ fn a_file_that_is_no_identity_is_refused_and_not_shown() {
 }
 
 #[test]
+fn a_file_that_is_cut_off_anywhere_is_refused() {
+    let (key, certificate) = rsa();
+    let whole = format!("{}{}", key.serialize_pem(), certificate.pem());
+    for end in (0..whole.trim_end().len()).step_by(5) {
+        let pem = whole.split_at(end).0.as_bytes();
+        assert!(Identity::read(pem).is_err(), "{end}");
+    }
+    let der = key.serialize_der();
+    for end in 0..der.len() {
+        assert!(RsaKey::pkcs8(&der[..end]).is_err(), "{end}");
+    }
+}
+
+#[test]
 fn keys_of_odd_sizes_and_exponents_are_unsupported() {
     let integer = |bytes: &[u8]| {
         let length = u16::try_from(bytes.len() + 1).unwrap().to_be_bytes();

@@ -436,6 +436,20 @@ fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
 }
 
 #[test]
+fn an_answer_that_is_cut_off_anywhere_is_an_error() {
+    let (reference, whole) = (reference(Some(ID), None, None), usual());
+    for end in (0..whole.len()).step_by(7) {
+        let host = answering(DESCRIBED, whole.split_at(end).0);
+        assert!(config(&reference, &request(&[]), &host).is_err(), "{end}");
+    }
+    let yaml = kubeconfig(&[(SERVER, PEM)]);
+    for end in 0..yaml.find("https").unwrap() {
+        let host = answering(DESCRIBED, &listed(&[yaml.split_at(end).0.to_owned()]));
+        assert!(config(&reference, &request(&[]), &host).is_err(), "{end}");
+    }
+}
+
+#[test]
 fn a_refusal_of_the_resource_manager_is_classified() {
     for (status, code, expected) in [
         (404, "ResourceNotFound", ErrorCode::InvalidConfiguration),

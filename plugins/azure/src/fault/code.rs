@@ -87,7 +87,7 @@ fn federation(number: u64) -> Option<Verdict> {
         700_213 => Verdict::Denied(
             "no federated credential of the client has this subject, system:serviceaccount:NAMESPACE:NAME: subjects are compared letter by letter and in the same case. One that was made minutes ago may not be known yet",
         ),
-        7_002_131..=7_002_139 => Verdict::Denied(
+        7_002_137 | 7_002_138 => Verdict::Denied(
             "a federated credential of the client matches but for upper and lower case, which count in issuer, subject and audience: correct it",
         ),
         50_166 | 90_061 | 501_661 | 900_612 => Verdict::Unavailable(

@@ -218,6 +218,8 @@ fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
         body("hunter2.hunter2.hunter2"),
         body("a.b"),
         body("..."),
+        body(&format!("{}\n", token(r#"{"exp":1767229200}"#))),
+        body(&format!("a b{}", token(r#"{"exp":1767229200}"#))),
         body(&format!("{}.x", token(r#"{"exp":9999999999}"#))),
         body(&part(r#"{"exp":9999999999}"#)),
         body(&token("")),
@@ -239,6 +241,17 @@ fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
         assert_eq!(error.code(), ErrorCode::Unavailable, "{body:.80}");
         assert!(error.message().contains("foo.azurecr.io"), "{error}");
         assert!(!error.message().contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_off_anywhere_is_an_error() {
+    let whole = body(&token(r#"{"exp":1767229200}"#));
+    let log_in = |body: &str| log_in(Response::new(200, body.as_bytes())).0;
+    assert!(log_in(&whole).is_ok());
+    for end in 0..whole.len() {
+        let error = log_in(whole.split_at(end).0).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Unavailable, "{end}");
     }
 }
 
