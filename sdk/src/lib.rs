@@ -124,9 +124,9 @@ pub use cluster::{ClusterAccess, ClusterReference, is_certificate};
 pub use credential::{AwsKeys, Basic, Credential, Material, Secret, X509};
 pub use description::{Annotation, Description, SourceKind, Verb, Wishes};
 pub use error::{Error, ErrorCode};
-pub use host::{Clock, Egress, Environment, Host, Level, Log, Signer};
+pub use host::{Clock, Egress, Environment, Host, Level, Log, Signer, SigningAuthority};
 pub use provider::{Exchange, Provider, Source};
-pub use registry::RegistryTarget;
+pub use registry::{RegistryTarget, registry_host};
 pub use request::{Facts, Parameters, Request};
 pub use subject::{ObjectReference, ServiceAccount, Subject};
 #[doc(hidden)]

@@ -129,6 +129,10 @@ fn shown(outgoing: &Outgoing) -> String {
 
 /// No signer is configured in this host, which is an answer of the contract.
 impl signer::Host for State {
+    fn authority(&mut self) -> Result<signer::SigningAuthority, signer::Error> {
+        Err(no_signer())
+    }
+
     fn sign_jwt(&mut self, _claims: String) -> Result<String, signer::Error> {
         Err(no_signer())
     }
@@ -137,7 +141,7 @@ impl signer::Host for State {
         &mut self,
         _spiffe_id: String,
         _expires_at: u64,
-    ) -> Result<types::X509, signer::Error> {
+    ) -> Result<signer::IssuedX509, signer::Error> {
         Err(no_signer())
     }
 }
