@@ -28,6 +28,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("egress", 2),
     ("egress::send", 3),
     ("kubernetes", 3),
+    ("signer", 3),
     ("plugin", 4),
     ("host", 5),
     ("builder", 6),
@@ -41,6 +42,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kube", &["kubernetes"]),
     ("k8s_openapi", &["kubernetes"]),
     ("reqwest", &["egress::send"]),
+    ("aws_lc_rs", &["signer"]),
+    ("rcgen", &["signer"]),
+    ("x509_parser", &["signer"]),
     ("jsonschema", &["plugin"]),
 ];
 
