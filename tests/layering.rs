@@ -212,6 +212,14 @@ fn crates_know_only_what_the_design_lets_them() {
             vec!["gatepass.workspace", "gatepass-sandbox"],
         ),
         (
+            "plugins/github/Cargo.toml",
+            vec!["gatepass.workspace", "gatepass-sandbox"],
+        ),
+        (
+            "plugins/spiffe/Cargo.toml",
+            vec!["gatepass.workspace", "gatepass-sandbox"],
+        ),
+        (
             "host/cli/Cargo.toml",
             vec!["gatepass-sdk", "gatepass-plugin", "wasmtime"],
         ),
