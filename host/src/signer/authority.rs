@@ -162,7 +162,7 @@ fn parse_chain<'a>(
             .iter()
             .enumerate()
             .map(|(number, der)| match X509Certificate::from_der(der) {
-                Ok((rest, certificate)) if rest.is_empty() => Ok(certificate),
+                Ok(([], certificate)) => Ok(certificate),
                 _ => Err(KeyError::Certificate(number)),
             });
     parsed.collect()

@@ -233,7 +233,7 @@ mod tests {
             "null",
             "{",
             "\"\"",
-            &good().to_string()[..40],
+            good().to_string().trim_end_matches('}'),
             &format!("{}{}", good(), good()),
             list,
             &twice,

@@ -98,14 +98,12 @@ fn own(root: &Certified) -> X509Certificate<'_> {
 }
 
 fn subject_id(certificate: &X509Certificate<'_>) -> Option<Vec<u8>> {
-    let ids =
-        certificate
-            .iter_extensions()
-            .find_map(|extension| match extension.parsed_extension() {
-                ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
-                _ => None,
-            });
-    ids
+    certificate
+        .iter_extensions()
+        .find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
+            _ => None,
+        })
 }
 
 fn authority_id(certificate: &X509Certificate<'_>) -> Option<Vec<u8>> {
@@ -153,7 +151,6 @@ fn an_intermediate_authority_is_sent_after_the_leaf_and_its_root_is_not() {
 
 #[test]
 fn what_is_no_authority_issues_nothing() {
-    let root = Certified::root(KINDS[1].0);
     let leaf = {
         let mut params = authority("leaf");
         params.is_ca = IsCa::ExplicitNoCa;
@@ -195,7 +192,6 @@ fn what_is_no_authority_issues_nothing() {
         assert!(matches!(error, SignerError::NotGranted(_)), "{error}");
         assert!(error.to_string().contains(reason), "{error}");
     }
-    drop(root);
 }
 
 #[test]
