@@ -17,8 +17,10 @@ use rustls_pki_types::CertificateDer;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use x509_parser::certificate::X509Certificate;
+use x509_parser::der_parser::Oid;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
+use x509_parser::x509::RelativeDistinguishedName;
 
 /// The last second that a certificate can name: 9999-12-31T23:59:59Z (RFC 5280 §4.1.2.5).
 const LAST_SECOND: u64 = 253_402_300_799;
@@ -192,7 +194,20 @@ fn check_authority(certificate: &X509Certificate<'_>, below: usize) -> Result<()
             "a certificate lacks the key usage keyCertSign",
         ));
     }
+    check_purposes(certificate)?;
     check_id(certificate)
+}
+
+/// Purposes of an authority limit those of its leaves, as most who check a path have it.
+fn check_purposes(certificate: &X509Certificate<'_>) -> Result<(), KeyError> {
+    let fits = match certificate.extended_key_usage() {
+        Ok(None) => true,
+        Ok(Some(usage)) => usage.value.any || (usage.value.server_auth && usage.value.client_auth),
+        Err(_) => false,
+    };
+    fits.then_some(()).ok_or(KeyError::NoAuthority(
+        "its extended key usage must hold serverAuth and clientAuth, or be left out",
+    ))
 }
 
 /// A signing certificate's SPIFFE ID, if it has one, has no path (X509-SVID §3.2).
@@ -233,14 +248,27 @@ fn issuer(
     own: &X509Certificate<'_>,
     key: &Arc<PrivateKey>,
 ) -> Result<Issuer<'static, CertificateKey>, KeyError> {
-    let simple = own.subject().iter().all(|name| name.iter().count() == 1);
-    if !simple {
+    let simple = |part: &RelativeDistinguishedName<'_>| {
+        part.iter().count() == 1 && part.iter().all(|value| is_writable(value.attr_type()))
+    };
+    if !own.subject().iter().all(simple) {
         return Err(KeyError::NoAuthority(
-            "a part of its subject has several values: give it a simpler name",
+            "a part of its subject has several values, or an unknown type: give it a simpler name",
         ));
     }
     Issuer::from_ca_cert_der(der, CertificateKey(Arc::clone(key)))
         .map_err(|_| KeyError::NoAuthority("its subject cannot be read"))
+}
+
+/// The library that writes certificates panics on an object identifier that cannot be (X.660 §7.6:
+/// the first arc is 0, 1 or 2, and under 0 and 1 there are 40).
+fn is_writable(kind: &Oid<'_>) -> bool {
+    let mut arcs = kind.iter().into_iter().flatten();
+    match (arcs.next(), arcs.next()) {
+        (Some(0 | 1), Some(second)) => second < 40,
+        (Some(2), Some(second)) => second < u64::MAX / 2,
+        _ => false,
+    }
 }
 
 fn begin(certificate: &X509Certificate<'_>) -> u64 {

@@ -61,6 +61,17 @@ impl Claims {
         Ok(claims)
     }
 
+    /// Holds the audiences against those that the request may have.
+    pub(super) fn check_audiences(&self, allowed: &[String]) -> Result<(), SignerError> {
+        match self.aud.iter().find(|audience| !allowed.contains(audience)) {
+            None => Ok(()),
+            Some(other) => Err(refused(format!(
+                "claim aud must hold the request's audiences alone, and not '{}'",
+                brief(other)
+            ))),
+        }
+    }
+
     fn check_names(&self, issuer: &IssuerUrl, subject: &SpiffeId) -> Result<(), SignerError> {
         if self.iss != issuer.as_str() {
             return Err(refused(format!("claim iss must be {issuer}")));

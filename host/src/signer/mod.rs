@@ -83,8 +83,38 @@ impl Signer {
         claims: &str,
         now: SystemTime,
     ) -> Result<Secret, SignerError> {
-        let claims = Claims::parse(claims, self.required_issuer()?, &self.id(object)?, now)?;
-        let payload = serde_json::to_vec(&claims)
+        self.sign(&self.read(object, claims, now)?)
+    }
+
+    /// As [`sign_jwt`](Self::sign_jwt), and the claim `aud` holds none but these audiences: for what
+    /// a provider asks for, which may not choose who accepts the token.
+    ///
+    /// # Errors
+    ///
+    /// As [`sign_jwt`](Self::sign_jwt); `Refused`: there is another audience.
+    pub fn sign_jwt_for(
+        &self,
+        object: &ObjectReference,
+        audiences: &[String],
+        claims: &str,
+        now: SystemTime,
+    ) -> Result<Secret, SignerError> {
+        let claims = self.read(object, claims, now)?;
+        claims.check_audiences(audiences)?;
+        self.sign(&claims)
+    }
+
+    fn read(
+        &self,
+        object: &ObjectReference,
+        claims: &str,
+        now: SystemTime,
+    ) -> Result<Claims, SignerError> {
+        Claims::parse(claims, self.required_issuer()?, &self.id(object)?, now)
+    }
+
+    fn sign(&self, claims: &Claims) -> Result<Secret, SignerError> {
+        let payload = serde_json::to_vec(claims)
             .map_err(|_| SignerError::Unavailable("the claims cannot be written".into()))?;
         let key = self.keys.current()?;
         Ok(Secret::from(key.sign(&payload)?))

@@ -126,6 +126,20 @@ fn nothing_is_signed_for_another_object() {
 }
 
 #[test]
+fn a_provider_chooses_no_audience() {
+    let signer = signer(Certified::root(KINDS[1].0).signing_key());
+    let now = now();
+    let sign = |audiences: &[&str]| {
+        let audiences: Vec<String> = audiences.iter().map(|text| (*text).into()).collect();
+        signer.sign_jwt_for(&object("team-a"), &audiences, &claims(now), now)
+    };
+    assert!(sign(&["other", "https://registry.example"]).is_ok());
+    for audiences in [&[][..], &["other"], &["https://registry.example/"]] {
+        assert!(matches!(sign(audiences), Err(SignerError::Refused(_))));
+    }
+}
+
+#[test]
 fn without_an_issuer_certificates_alone_are_signed() {
     let key = Certified::root(KINDS[1].0).signing_key();
     let keys = Arc::new(FixedKey::new(key));

@@ -177,7 +177,13 @@ fn what_is_no_authority_issues_nothing() {
         params.subject_alt_names = vec![SanType::URI(ID.try_into().unwrap())];
         params
     };
+    let for_mail = {
+        let mut params = authority("for mail");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::EmailProtection];
+        params
+    };
     for (params, reason) in [
+        (for_mail, "serverAuth"),
         (leaf, "cA"),
         (silent, "cA"),
         (without_sign, "keyCertSign"),
@@ -207,6 +213,25 @@ fn a_chain_that_others_would_refuse_issues_nothing() {
         let error = key.authority().unwrap_err();
         assert!(matches!(error, SignerError::NotGranted(_)), "{error}");
     }
+}
+
+#[test]
+fn no_bytes_of_a_certificate_make_it_panic() {
+    let root = Certified::root(KINDS[1].0);
+    let (key, der) = (root.key_pem(), root.certificate.der().to_vec());
+    let mut read = 0;
+    for position in 0..der.len() {
+        for value in [0x00, 0x7f, 0xff] {
+            let mut broken = der.clone();
+            broken[position] = value;
+            for broken in [&broken, &broken[..position]] {
+                let pem = pem::encode("CERTIFICATE", broken);
+                let parsed = SigningKey::parse(key.as_bytes(), pem.as_bytes());
+                read += usize::from(parsed.is_ok_and(|key| key.authority().is_ok()));
+            }
+        }
+    }
+    assert!(read > 0, "what nothing depends on may be anything");
 }
 
 #[test]

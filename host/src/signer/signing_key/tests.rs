@@ -71,6 +71,27 @@ fn any_other_key_is_refused() {
 }
 
 #[test]
+fn no_bytes_of_a_key_make_it_panic() {
+    for (kind, _) in &KINDS[1..] {
+        let der = Certified::root(kind).key.serialized_der().to_vec();
+        for position in 0..der.len() {
+            for value in [0x00, 0x7f, 0xff] {
+                let mut broken = der.clone();
+                broken[position] = value;
+                for label in ["PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"] {
+                    let cut = pem::encode(label, &broken[..position]);
+                    assert!(parse(&cut, "").is_err());
+                    // Most are refused; what is taken signs.
+                    let pem = pem::encode(label, &broken);
+                    let taken = parse(&pem, "").map(|key| key.sign(b"x").is_ok());
+                    assert!(taken.unwrap_or(true), "{label} {position}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_certificate_that_cannot_be_read_or_is_anothers_is_refused() {
     let (own, other) = (Certified::root(KINDS[1].0), Certified::root(KINDS[1].0));
     let both = format!("{}{}", own.pem(), other.pem());
