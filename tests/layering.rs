@@ -30,6 +30,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("egress", 2),
     ("egress::send", 3),
     ("kubernetes", 3),
+    ("signer", 3),
     ("plugin", 4),
     ("host", 5),
     ("builder", 6),
@@ -43,6 +44,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kube", &["kubernetes"]),
     ("k8s_openapi", &["kubernetes"]),
     ("reqwest", &["egress::send"]),
+    ("aws_lc_rs", &["signer"]),
+    ("rcgen", &["signer"]),
+    ("x509_parser", &["signer"]),
     ("jsonschema", &["plugin"]),
 ];
 
@@ -207,6 +211,14 @@ fn crates_know_only_what_the_design_lets_them() {
         ),
         (
             "plugins/generic/Cargo.toml",
+            vec!["gatepass.workspace", "gatepass-sandbox"],
+        ),
+        (
+            "plugins/github/Cargo.toml",
+            vec!["gatepass.workspace", "gatepass-sandbox"],
+        ),
+        (
+            "plugins/spiffe/Cargo.toml",
             vec!["gatepass.workspace", "gatepass-sandbox"],
         ),
         (

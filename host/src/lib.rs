@@ -40,8 +40,8 @@
 //!
 //! From the ground up, and each knows only those below: values ([`CredentialRequest`],
 //! [`SubjectReference`], [`Credential`], [`ServiceAccount`]); the [`provider::Provider`] trait, the
-//! [`cache`], the policy of [`egress`]; [`kubernetes`] and the sending of requests; [`plugin`]; and
-//! the façade, which alone knows the order of the steps.
+//! [`cache`], the policy of [`egress`]; [`kubernetes`], the [`signer`] and the sending of requests;
+//! [`plugin`]; and the façade, which alone knows the order of the steps.
 
 mod builder;
 pub mod cache;
@@ -62,6 +62,7 @@ mod request;
 pub mod retry;
 mod secret;
 mod service_account;
+pub mod signer;
 mod subject;
 
 pub use builder::CredentialHostBuilder;

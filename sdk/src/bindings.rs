@@ -9,8 +9,8 @@ use crate::generated::trust::exports::gatepass::provider::trust as exported_trus
 use crate::{
     AwsKeys, Basic, Clock, ClusterAccess, ClusterReference, Credential, Description, Egress,
     Environment, Error, ErrorCode, Exchange, Facts, Git, Level, Log, Material, ObjectReference,
-    Provider, RegistryTarget, Request, ServiceAccount, Signer, Source, SourceKind, Subject, Trust,
-    Verb, X509,
+    Provider, RegistryTarget, Request, ServiceAccount, Signer, SigningAuthority, Source,
+    SourceKind, Subject, Trust, Verb, X509,
 };
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
@@ -176,13 +176,22 @@ impl Clock for ImportedHost {
 }
 
 impl Signer for ImportedHost {
+    fn authority(&self) -> Result<SigningAuthority, Error> {
+        let authority = signer::authority().map_err(Error::from)?;
+        Ok(SigningAuthority {
+            trust_domain: authority.trust_domain,
+            issuer: authority.issuer,
+        })
+    }
+
     fn sign_jwt(&self, claims: &str) -> Result<String, Error> {
         signer::sign_jwt(claims).map_err(Error::from)
     }
 
-    fn issue_x509(&self, spiffe_id: &str, expires_at: SystemTime) -> Result<X509, Error> {
+    fn issue_x509(&self, spiffe_id: &str, expires_at: SystemTime) -> Result<Credential, Error> {
         let issued = signer::issue_x509(spiffe_id, seconds(expires_at)).map_err(Error::from)?;
-        Ok(issued.into())
+        let material = Material::X509(issued.x509.into());
+        Ok(Credential::new(material, time(issued.expires_at)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Remote clusters: as the caller knows them, and what a client needs.
 
-use crate::{Error, Material};
+use crate::{Error, HttpsAddress, Material};
 use std::time::SystemTime;
 
 /// A remote cluster, as the caller knows it.
@@ -15,6 +15,28 @@ pub struct ClusterReference {
 }
 
 impl ClusterReference {
+    /// The address of the API server, for a provider that has no API to look a cluster up by name.
+    /// The certificate authority is checked along with it.
+    ///
+    /// # Errors
+    ///
+    /// `invalid-configuration` if there is a name, no address, or a wrong certificate authority.
+    pub fn by_address(&self) -> Result<HttpsAddress, Error> {
+        if let Some(name) = &self.name {
+            return Err(Error::invalid_configuration(format!(
+                "cluster name '{}' has no effect with this provider, which looks nothing up: remove it",
+                name.escape_debug()
+            )));
+        }
+        self.certificate_authority()?;
+        match self.address.as_deref() {
+            Some(address) => HttpsAddress::parse("address", address),
+            None => Err(Error::invalid_configuration(
+                "this provider needs the address of the cluster's API server: set address",
+            )),
+        }
+    }
+
     /// The certificate authority, if one is given.
     ///
     /// # Errors
@@ -55,6 +77,25 @@ pub struct ClusterAccess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cluster_without_an_api_is_known_by_its_address_alone() {
+        let reference = |name: Option<&str>, address: Option<&str>| ClusterReference {
+            name: name.map(Into::into),
+            address: address.map(Into::into),
+            ca_certificate: None,
+        };
+        let server = reference(None, Some("https://API.example:443/")).by_address();
+        assert_eq!(server.unwrap().to_string(), "https://api.example");
+        for (wrong, word) in [
+            (reference(None, None), "set address"),
+            (reference(Some("prod"), Some("https://a")), "'prod'"),
+            (reference(None, Some("http://a")), "http://a"),
+        ] {
+            let error = wrong.by_address().unwrap_err();
+            assert!(error.message().contains(word), "{error}");
+        }
+    }
 
     #[test]
     fn a_certificate_authority_is_pem_without_keys() {

@@ -1,6 +1,6 @@
 //! What the host does for a provider: ports, so that tests can stand in for it.
 
-use crate::{Error, X509, egress};
+use crate::{Credential, Error, egress};
 use std::time::SystemTime;
 
 /// Sends HTTP requests under the operator's grant.
@@ -19,8 +19,24 @@ pub trait Clock {
     fn now(&self) -> SystemTime;
 }
 
+/// In whose name a host signs. Not a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SigningAuthority {
+    /// The SPIFFE trust domain.
+    pub trust_domain: String,
+    /// The issuer of JWTs; `None`: the host signs no JWT.
+    pub issuer: Option<String>,
+}
+
 /// Signs with keys that stay in the host.
 pub trait Signer {
+    /// In whose name the host signs. Answers in [`discover`](crate::Provider::discover) too.
+    ///
+    /// # Errors
+    ///
+    /// `denied`: the host has no signer, or the operator has not granted it.
+    fn authority(&self) -> Result<SigningAuthority, Error>;
+
     /// Signs claims, a JSON object, as a compact JWS.
     ///
     /// # Errors
@@ -28,12 +44,13 @@ pub trait Signer {
     /// The host refuses claims that are not those of the request's object.
     fn sign_jwt(&self, claims: &str) -> Result<String, Error>;
 
-    /// Issues a certificate with this SPIFFE ID for a fresh key.
+    /// Issues a certificate with this SPIFFE ID for a fresh key. The credential's material is
+    /// `X509`, and its expiry may be sooner than `expires_at`.
     ///
     /// # Errors
     ///
     /// The host refuses an ID that is not that of the request's object.
-    fn issue_x509(&self, spiffe_id: &str, expires_at: SystemTime) -> Result<X509, Error>;
+    fn issue_x509(&self, spiffe_id: &str, expires_at: SystemTime) -> Result<Credential, Error>;
 }
 
 /// The environment of the process, as granted; empty for all but ambient calls.

@@ -1,8 +1,9 @@
 //! Stands in for the host in a provider's tests, without wasm.
 
 use crate::{
-    Clock, Credential, Egress, Environment, Error, Exchange, Facts, Level, Log, Provider, Request,
-    ServiceAccount, Signer, Source, Subject, X509, egress,
+    Clock, Credential, Egress, Environment, Error, ErrorCode, Exchange, Facts, Level, Log,
+    Material, ObjectReference, Provider, Request, ServiceAccount, Signer, SigningAuthority, Source,
+    Subject, X509, egress,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +19,8 @@ type Step = (
 );
 
 /// A host that expects a fixed list of requests, in order, and answers each as told; one more is
-/// refused as not granted, and one that differs fails the test. Its clock stands still, its environment is what the test puts there, and it has no signer.
+/// refused as not granted, and one that differs fails the test. Its clock stands still, its environment is what the test puts there,
+/// and it has a signer only where the test gives it one.
 #[derive(Debug)]
 pub struct ScriptedHost {
     script: RefCell<VecDeque<Step>>,
@@ -27,6 +29,10 @@ pub struct ScriptedHost {
     variables: BTreeMap<String, String>,
     files: BTreeMap<String, Vec<u8>>,
     log: RefCell<Vec<(Level, String)>>,
+    authority: Result<SigningAuthority, Error>,
+    refusal: Option<Error>,
+    signed: RefCell<Vec<String>>,
+    issued: RefCell<Vec<(String, SystemTime)>>,
 }
 
 impl Default for ScriptedHost {
@@ -46,7 +52,31 @@ impl ScriptedHost {
             variables: BTreeMap::new(),
             files: BTreeMap::new(),
             log: RefCell::default(),
+            authority: Err(Error::denied("the scripted host has no signer")),
+            refusal: None,
+            signed: RefCell::default(),
+            issued: RefCell::default(),
         }
+    }
+
+    /// Gives the host a signer for this trust domain. It signs whatever it is asked to: what that
+    /// was, the test looks up in [`signed`](Self::signed) and [`issued`](Self::issued). Tokens are
+    /// `scripted-jwt-1` and so on, certificates `scripted-certificate-1` with the key
+    /// `scripted-key-1`.
+    #[must_use]
+    pub fn signer(mut self, trust_domain: &str, issuer: Option<&str>) -> Self {
+        self.authority = Ok(SigningAuthority {
+            trust_domain: trust_domain.into(),
+            issuer: issuer.map(str::to_owned),
+        });
+        self
+    }
+
+    /// Lets the signer refuse all that it is asked to sign.
+    #[must_use]
+    pub fn signer_refuses(mut self, error: Error) -> Self {
+        self.refusal = Some(error);
+        self
     }
 
     /// Expects a request, after those already expected, and answers it.
@@ -110,6 +140,24 @@ impl ScriptedHost {
     #[must_use]
     pub fn logged(&self) -> Vec<(Level, String)> {
         self.log.borrow().clone()
+    }
+
+    /// The claims of the tokens that were signed, in their order.
+    #[must_use]
+    pub fn signed(&self) -> Vec<String> {
+        self.signed.borrow().clone()
+    }
+
+    /// The SPIFFE IDs of the certificates that were issued, and the expiry that was asked for.
+    #[must_use]
+    pub fn issued(&self) -> Vec<(String, SystemTime)> {
+        self.issued.borrow().clone()
+    }
+
+    /// The signer, if it is there and willing.
+    fn willing(&self) -> Result<(), Error> {
+        self.authority.as_ref().map_err(Clone::clone)?;
+        self.refusal.clone().map_or(Ok(()), Err)
     }
 
     /// Ends the test.
@@ -196,12 +244,26 @@ impl Clock for ScriptedHost {
 }
 
 impl Signer for ScriptedHost {
-    fn sign_jwt(&self, _claims: &str) -> Result<String, Error> {
-        Err(Error::unsupported("the scripted host has no signer"))
+    fn authority(&self) -> Result<SigningAuthority, Error> {
+        self.authority.clone()
     }
 
-    fn issue_x509(&self, _spiffe_id: &str, _expires_at: SystemTime) -> Result<X509, Error> {
-        Err(Error::unsupported("the scripted host has no signer"))
+    fn sign_jwt(&self, claims: &str) -> Result<String, Error> {
+        self.willing()?;
+        let mut signed = self.signed.borrow_mut();
+        signed.push(claims.into());
+        Ok(format!("scripted-jwt-{}", signed.len()))
+    }
+
+    fn issue_x509(&self, spiffe_id: &str, expires_at: SystemTime) -> Result<Credential, Error> {
+        self.willing()?;
+        let mut issued = self.issued.borrow_mut();
+        issued.push((spiffe_id.into(), expires_at));
+        let x509 = X509 {
+            certificate_chain: format!("scripted-certificate-{}", issued.len()),
+            private_key: format!("scripted-key-{}", issued.len()).into(),
+        };
+        Ok(Credential::new(Material::X509(x509), expires_at))
     }
 }
 
@@ -236,6 +298,19 @@ pub fn service_account(namespace: &str, name: &str, annotations: &[(&str, &str)]
     })
 }
 
+/// An object that is its own identity.
+#[must_use]
+pub fn object(resource: &str, namespace: &str, name: &str) -> Subject {
+    Subject::Object(ObjectReference {
+        api_version: "source.example/v1".into(),
+        kind: "Artifact".into(),
+        resource: resource.into(),
+        namespace: namespace.into(),
+        name: name.into(),
+        uid: "7d1f1f0a-3c1e-4b57-8a53-2f6f0c6f4e11".into(),
+    })
+}
+
 /// Runs `identity` and `exchange` with the subject token as source, as the host does.
 ///
 /// # Errors
@@ -247,13 +322,33 @@ pub fn exchange(
     request: Request,
     host: &ScriptedHost,
 ) -> Result<Credential, Error> {
-    let facts: Facts = None;
-    let identity = provider.identity(&subject, &facts, &request)?;
+    exchange_from(provider, subject, Source::SubjectToken, request, host)
+}
+
+/// Runs `identity` and `exchange` with this source, and before them `discover` if facts are needed,
+/// as the host does.
+///
+/// # Errors
+///
+/// What the provider answers.
+pub fn exchange_from(
+    provider: &dyn Provider,
+    subject: Subject,
+    source: Source,
+    request: Request,
+    host: &ScriptedHost,
+) -> Result<Credential, Error> {
+    let mut facts: Facts = None;
+    let mut identity = provider.identity(&subject, &facts, &request);
+    if matches!(&identity, Err(error) if error.code() == ErrorCode::NeedsFacts) {
+        facts = Some(provider.discover(host)?);
+        identity = provider.identity(&subject, &facts, &request);
+    }
     let exchange = Exchange {
         subject,
-        identity,
+        identity: identity?,
         facts,
-        source: Source::SubjectToken,
+        source,
         request,
     };
     provider.exchange(&exchange, host)

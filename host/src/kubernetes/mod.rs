@@ -1,10 +1,13 @@
-//! Kubernetes: where ServiceAccounts and their tokens come from, and clients for remote clusters.
+//! Kubernetes: where ServiceAccounts, their tokens and the signing key come from, and clients for
+//! remote clusters.
 //!
 //! The one place that knows the Kubernetes client.
 
 mod remote;
 mod service_accounts;
+mod signing_secret;
 mod status;
 
 pub use remote::{AccessSource, client, config};
 pub use service_accounts::{KubernetesServiceAccounts, ReflectedServiceAccounts};
+pub use signing_secret::SecretSigningKeys;

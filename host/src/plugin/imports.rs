@@ -155,6 +155,10 @@ fn shown(outgoing: &Outgoing) -> String {
 
 /// No signer is configured in this host, which is an answer of the contract.
 impl signer::Host for State {
+    fn authority(&mut self) -> Result<signer::Authority, signer::Error> {
+        Err(no_signer())
+    }
+
     fn sign_jwt(&mut self, _claims: String) -> Result<String, signer::Error> {
         Err(no_signer())
     }
