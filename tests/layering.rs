@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("error", 0),
     ("secret", 0),
     ("journal", 0),
+    ("text", 0),
     ("request", 1),
     ("subject", 1),
     ("credential", 1),

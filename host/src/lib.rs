@@ -63,6 +63,7 @@ pub mod retry;
 mod secret;
 mod service_account;
 mod subject;
+pub mod text;
 
 pub use builder::CredentialHostBuilder;
 pub use credential::{

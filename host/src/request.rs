@@ -3,6 +3,7 @@
 use crate::credential::StartingKeys;
 use crate::error::Error;
 use crate::subject::SubjectReference;
+use crate::text::steers;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use std::collections::BTreeMap;
@@ -86,9 +87,9 @@ pub(crate) fn check_text(what: &str, text: Option<&str>) -> Result<(), Error> {
             "{what} must not be empty: leave it out"
         )));
     }
-    if text.chars().any(char::is_control) {
+    if text.chars().any(steers) {
         return Err(Error::configuration(format!(
-            "{what} {text:?} must not hold control characters"
+            "{what} {text:?} must not hold control characters or invisible ones"
         )));
     }
     check_length(what, text)
@@ -540,6 +541,9 @@ mod tests {
             ),
             (request().region(""), "region"),
             (request().endpoint("\0"), "endpoint"),
+            (request().region("a\u{202e}b"), "region \"a\\u{202e}b\""),
+            (request().scopes(["\u{2066}"]), "scope \"\\u{2066}\""),
+            (request().audiences(["a\u{61c}"]), "invisible"),
             (request().parameter("", "x"), "parameter name"),
             (request().proxy("ftp://proxy"), "proxy"),
             (request().proxy("not a url"), "proxy"),

@@ -1,6 +1,7 @@
 //! What an error of the API server means for who must act.
 
 use crate::error::{Error, ErrorKind};
+use crate::text::one_line;
 use kube::client::AuthError;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(super) fn sort(doing: String, error: kube::Error) -> Error {
     let message = match status.reason.as_str() {
         // The client takes an answer that is no Status for the message, whatever it is.
         UNPARSED => "an answer that is no Status of Kubernetes".to_owned(),
-        _ => printable(&status.message),
+        _ => one_line(&status.message, MAX_LINE),
     };
     error.because(Answered {
         code: status.code,
@@ -44,16 +45,8 @@ pub(super) fn sort(doing: String, error: kube::Error) -> Error {
 /// What the client says of an answer that it cannot read.
 const UNPARSED: &str = "Failed to parse error data";
 
-fn printable(message: &str) -> String {
-    let harmless = |character: char| {
-        if character.is_control() {
-            ' '
-        } else {
-            character
-        }
-    };
-    message.chars().take(1024).map(harmless).collect()
-}
+/// The longest text of the API server that reaches an error, in characters.
+const MAX_LINE: usize = 1024;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the API server answered {code}: {message}")]
@@ -124,6 +117,17 @@ mod tests {
             assert!(told.contains("login of the kubeconfig"), "{told}");
             assert!(!told.contains("canary"), "{told}");
         }
+    }
+
+    #[test]
+    fn an_answers_words_do_not_steer_a_terminal() {
+        let status = kube::core::Status {
+            code: 404,
+            message: "no\u{1b}[2J such\u{202e}thing\u{2066}\u{61c}".into(),
+            ..kube::core::Status::default()
+        };
+        let told = told(kube::Error::Api(Box::new(status)));
+        assert!(told.ends_with("no [2J such thing  "), "{told:?}");
     }
 
     #[test]
