@@ -24,6 +24,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("credential", 1),
     ("service_account", 1),
     ("git", 1),
+    ("transport", 1),
     ("repository", 1),
     ("provider", 2),
     ("cache", 2),

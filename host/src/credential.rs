@@ -1,9 +1,9 @@
 //! What comes out: credentials, registry logins, access to clusters.
 
 use crate::error::Error;
-use crate::request::CaBundle;
 use crate::secret::{Secret, hex};
 use crate::text::steers;
+use crate::transport::CaBundle;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -64,6 +64,7 @@ mod secret;
 mod service_account;
 mod subject;
 pub mod text;
+mod transport;
 
 pub use builder::CredentialHostBuilder;
 pub use credential::{
@@ -76,13 +77,11 @@ pub use git::GitUrl;
 pub use host::{CredentialHost, TrustPolicy};
 pub use journal::{Journal, Step, Verdict};
 pub use repository::Repository;
-pub use request::{
-    AccessRequest, CaBundle, CredentialRequest, CredentialRequestBuilder, MAX_LINKS, ProxyUrl,
-    Transport,
-};
+pub use request::{AccessRequest, CredentialRequest, CredentialRequestBuilder, MAX_LINKS};
 pub use secret::Secret;
 pub use service_account::{
     DEFAULT_TOKEN_LIFETIME, Lookup, MAX_TOKEN_LIFETIME, MIN_TOKEN_LIFETIME, ServiceAccount,
     ServiceAccountName, ServiceAccounts, SubjectToken,
 };
 pub use subject::{Namespace, ObjectReference, Subject, SubjectReference};
+pub use transport::{CaBundle, ProxyUrl, Transport};

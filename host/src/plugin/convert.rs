@@ -8,10 +8,11 @@ use crate::error::{Error, ErrorKind};
 use crate::provider::{
     Annotation, Description, Facts, Failure, RegistryTarget, RestConfig, SourceKind, Verb, Wishes,
 };
-use crate::request::{AccessRequest, CaBundle};
+use crate::request::AccessRequest;
 use crate::service_account::SubjectToken;
 use crate::subject::Subject;
 use crate::text::one_line;
+use crate::transport::CaBundle;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use zeroize::Zeroizing;
