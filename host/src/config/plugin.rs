@@ -185,13 +185,7 @@ impl LimitsConfig {
         let egress = default.egress;
         let span = |own: Option<TimeSpan>, default| own.map_or(default, |span| span.0);
         let concurrency = self.concurrency.unwrap_or(default.concurrency);
-        if !(1..=PluginLimits::MAX_CONCURRENCY).contains(&concurrency) {
-            return Err(Error::configuration(format!(
-                "concurrency {concurrency} must be 1 to {}",
-                PluginLimits::MAX_CONCURRENCY
-            )));
-        }
-        Ok(PluginLimits {
+        let limits = PluginLimits {
             cpu: span(self.cpu, default.cpu),
             wall: span(self.wall, default.wall),
             memory: self.memory_bytes.unwrap_or(default.memory),
@@ -204,6 +198,8 @@ impl LimitsConfig {
                 max_response_bytes: self.max_response_bytes.unwrap_or(egress.max_response_bytes),
                 request_timeout: span(self.request_timeout, egress.request_timeout),
             },
-        })
+        };
+        limits.check()?;
+        Ok(limits)
     }
 }
