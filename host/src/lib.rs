@@ -14,7 +14,7 @@
 //! # async fn controller(client: kube::Client) -> Result<(), gatepass::Error> {
 //! let engine = PluginEngine::new()?;
 //! let pinned = "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".parse()?;
-//! let source = PluginSource::from_file("aws.wasm".as_ref(), Some(&pinned))?;
+//! let source = PluginSource::from_file("aws.wasm".as_ref(), &pinned)?;
 //! let options = PluginOptions {
 //!     grant: GrantPolicy::AsWished,
 //!     limits: PluginLimits::default(),

@@ -127,14 +127,14 @@ impl PluginConfig {
             (None, Some(file)) => {
                 let path = directory.join(file);
                 let Some(pinned) = pinned else {
-                    let found = PluginSource::from_file(&path, None)?;
+                    let found = PluginSource::from_file_to_inspect(&path)?;
                     let error = Error::configuration(format!("{} has no digest", self.what()));
                     return Err(error.remedy(format!(
                         "inspect the file, and if it is the one that you mean, add digest: {}",
                         found.digest()
                     )));
                 };
-                PluginSource::from_file(&path, Some(&pinned))
+                PluginSource::from_file(&path, &pinned)
             }
             _ => Err(Error::configuration("a plugin is either bundled or a file")),
         }
