@@ -22,6 +22,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("request", 1),
     ("subject", 1),
     ("credential", 1),
+    ("cluster_config", 1),
     ("service_account", 1),
     ("git", 1),
     ("transport", 1),

@@ -46,6 +46,7 @@
 mod builder;
 pub mod cache;
 pub mod clock;
+mod cluster_config;
 pub mod config;
 mod credential;
 pub mod egress;
@@ -67,6 +68,7 @@ pub mod text;
 mod transport;
 
 pub use builder::CredentialHostBuilder;
+pub use cluster_config::ClusterConfig;
 pub use credential::{
     AwsKeys, Basic, ClusterAccess, ClusterReference, Credential, Issued, Material, Origination,
     RegistryCredential, StartingKeys, X509,

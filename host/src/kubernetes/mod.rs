@@ -2,9 +2,11 @@
 //!
 //! The one place that knows the Kubernetes client.
 
+mod config_map;
 mod remote;
 mod service_accounts;
 mod status;
 
+pub use config_map::cluster_config;
 pub use remote::{AccessSource, client, config};
 pub use service_accounts::{KubernetesServiceAccounts, ReflectedServiceAccounts};

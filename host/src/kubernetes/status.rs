@@ -5,9 +5,30 @@ use crate::text::one_line;
 use kube::client::AuthError;
 use std::time::Duration;
 
-/// Sorts an error that came while `doing` something with an account. The client's own text is not
-/// repeated: where it quotes an answer that does not parse, that answer may hold a token.
-pub(super) fn sort(doing: String, error: kube::Error) -> Error {
+/// The longest that one answer of the API server is waited for, with all that the client tries again
+/// by itself.
+pub(super) const API_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Awaits an answer of the API server, and sorts its error. `rights` are what the host's own account must
+/// be allowed.
+pub(super) async fn in_time<T>(
+    doing: impl Fn() -> String,
+    rights: &str,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(API_TIMEOUT, call).await {
+        Ok(answer) => answer.map_err(|error| sort(doing(), rights, error)),
+        Err(_) => Err(Error::unavailable(format!(
+            "{}: no answer within {} s",
+            doing(),
+            API_TIMEOUT.as_secs()
+        ))),
+    }
+}
+
+/// Sorts an error that came while `doing` something. The client's own text is not repeated: where it
+/// quotes an answer that does not parse, that answer may hold a token.
+fn sort(doing: String, rights: &str, error: kube::Error) -> Error {
     let kube::Error::Api(status) = error else {
         return Error::unavailable(doing).because(Unanswered::from(&error));
     };
@@ -25,10 +46,10 @@ pub(super) fn sort(doing: String, error: kube::Error) -> Error {
         .map(|seconds| Duration::from_secs(seconds.into()));
     let error = Error::new(kind, doing).wait(wait);
     let error = match status.code {
-        403 => error.remedy(
-            "grant the host's own account get, list and watch of serviceaccounts and create of serviceaccounts/token",
+        403 => error.remedy(format!("grant the host's own account {rights}")),
+        401 => error.remedy(
+            "the host's own credentials for the API server are refused: renew its kubeconfig",
         ),
-        401 => error.remedy("the host's own credentials for the API server are refused: renew its kubeconfig"),
         _ => error,
     };
     let message = match status.reason.as_str() {
@@ -96,7 +117,7 @@ mod tests {
     use super::*;
 
     fn told(error: kube::Error) -> String {
-        let sorted = sort("doing".into(), error);
+        let sorted = sort("doing".into(), "rights", error);
         let mut told = sorted.to_string();
         let mut source = std::error::Error::source(&sorted);
         while let Some(cause) = source {
