@@ -1,8 +1,9 @@
 //! What comes out: credentials, registry logins, access to clusters.
 
 use crate::error::Error;
-use crate::request::CaBundle;
 use crate::secret::{Secret, hex};
+use crate::text::steers;
+use crate::transport::CaBundle;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -266,7 +267,7 @@ impl ClusterReference {
         }
         for (what, text) in [("cluster", &self.name), ("address", &self.address)] {
             let Some(text) = text else { continue };
-            if text.is_empty() || text.len() > 2048 || text.chars().any(char::is_control) {
+            if text.is_empty() || text.len() > 2048 || text.chars().any(steers) {
                 return Err(Error::configuration(format!(
                     "{what} {text:?} must be 1 to 2048 printable characters"
                 )));

@@ -14,7 +14,7 @@
 //! # async fn controller(client: kube::Client) -> Result<(), gatepass::Error> {
 //! let engine = PluginEngine::new()?;
 //! let pinned = "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae".parse()?;
-//! let source = PluginSource::from_file("aws.wasm".as_ref(), Some(&pinned))?;
+//! let source = PluginSource::from_file("aws.wasm".as_ref(), &pinned)?;
 //! let options = PluginOptions {
 //!     grant: GrantPolicy::AsWished,
 //!     limits: PluginLimits::default(),
@@ -46,6 +46,7 @@
 mod builder;
 pub mod cache;
 pub mod clock;
+mod cluster_config;
 pub mod config;
 mod credential;
 pub mod egress;
@@ -64,8 +65,11 @@ mod secret;
 mod service_account;
 pub mod signer;
 mod subject;
+pub mod text;
+mod transport;
 
 pub use builder::CredentialHostBuilder;
+pub use cluster_config::ClusterConfig;
 pub use credential::{
     AwsKeys, Basic, ClusterAccess, ClusterReference, Credential, Issued, Material, Origination,
     RegistryCredential, StartingKeys, X509,
@@ -76,13 +80,11 @@ pub use git::GitUrl;
 pub use host::{CredentialHost, TrustPolicy};
 pub use journal::{Journal, Step, Verdict};
 pub use repository::Repository;
-pub use request::{
-    AccessRequest, CaBundle, CredentialRequest, CredentialRequestBuilder, MAX_LINKS, ProxyUrl,
-    Transport,
-};
+pub use request::{AccessRequest, CredentialRequest, CredentialRequestBuilder, MAX_LINKS};
 pub use secret::Secret;
 pub use service_account::{
     DEFAULT_TOKEN_LIFETIME, Lookup, MAX_TOKEN_LIFETIME, MIN_TOKEN_LIFETIME, ServiceAccount,
     ServiceAccountName, ServiceAccounts, SubjectToken,
 };
 pub use subject::{Namespace, ObjectReference, Subject, SubjectReference};
+pub use transport::{CaBundle, ProxyUrl, Transport};

@@ -3,9 +3,10 @@
 use crate::credential::{ClusterReference, Credential};
 use crate::error::Error;
 use crate::journal::Journal;
-use crate::request::{AccessRequest, CaBundle, CredentialRequest};
+use crate::request::{AccessRequest, CredentialRequest};
 use crate::service_account::SubjectToken;
 use crate::subject::Subject;
+use crate::transport::CaBundle;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::Arc;

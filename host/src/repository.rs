@@ -1,6 +1,7 @@
 //! An OCI repository, as callers write it.
 
 use crate::error::Error;
+use crate::text::steers;
 use std::fmt;
 use std::str::FromStr;
 
@@ -81,7 +82,7 @@ fn check_host(host: &str) -> Result<(), Error> {
 
 /// Host and port as clients see them: case and the port of https do not matter.
 fn origin(host: &str) -> Option<url::Origin> {
-    let illegal = |character: char| "/@?#\\".contains(character) || character.is_control();
+    let illegal = |character: char| "/@?#\\".contains(character) || steers(character);
     if host.is_empty() || host.contains(illegal) {
         return None;
     }

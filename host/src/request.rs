@@ -3,13 +3,10 @@
 use crate::credential::StartingKeys;
 use crate::error::Error;
 use crate::subject::SubjectReference;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject;
+use crate::text::steers;
+use crate::transport::Transport;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
-use url::Url;
 
 /// The most items that a list of a request holds, and the longest text in it, in bytes. Clouds
 /// accept far less; the bounds keep keys and logs small whatever a tenant writes.
@@ -19,10 +16,6 @@ const MAX_TEXT: usize = 8192;
 /// The most further links of a chain. Each is a call of the other side before the answer; two are what
 /// delegated administration needs.
 pub const MAX_LINKS: usize = 4;
-
-/// The longest proxy URL, and the most PEM: the bundle of a public root programme is 220 KiB.
-const MAX_PROXY: usize = 2048;
-const MAX_CA: usize = 256 << 10;
 
 /// What distinguishes one access token from another at the other side. Providers see it whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -86,9 +79,9 @@ pub(crate) fn check_text(what: &str, text: Option<&str>) -> Result<(), Error> {
             "{what} must not be empty: leave it out"
         )));
     }
-    if text.chars().any(char::is_control) {
+    if text.chars().any(steers) {
         return Err(Error::configuration(format!(
-            "{what} {text:?} must not hold control characters"
+            "{what} {text:?} must not hold control characters or invisible ones"
         )));
     }
     check_length(what, text)
@@ -102,127 +95,6 @@ fn check_length(what: &str, text: &str) -> Result<(), Error> {
         "{what} of {} bytes is longer than {MAX_TEXT}",
         text.len()
     )))
-}
-
-/// An HTTP proxy for the requests of a provider. `Debug` and `Display` hide its password.
-///
-/// ```
-/// let proxy: gatepass::ProxyUrl = "http://user:hunter2@proxy.example:3128".parse()?;
-/// assert_eq!(proxy.to_string(), "http://[secret]@proxy.example:3128");
-/// # Ok::<(), gatepass::Error>(())
-/// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct ProxyUrl(Url);
-
-impl ProxyUrl {
-    /// The URL with its password.
-    #[must_use]
-    pub fn expose(&self) -> &Url {
-        &self.0
-    }
-}
-
-impl FromStr for ProxyUrl {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        // The text may hold a password, so that no message quotes it.
-        if text.len() > MAX_PROXY {
-            return Err(Error::configuration(format!(
-                "the proxy is longer than {MAX_PROXY}"
-            )));
-        }
-        let url = Url::parse(text)
-            .map_err(|error| Error::configuration("the proxy is not a URL").because(error))?;
-        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(Error::configuration(
-                "the proxy must be http://HOST[:PORT] or https://HOST[:PORT]",
-            ));
-        }
-        Ok(Self(url))
-    }
-}
-
-impl fmt::Display for ProxyUrl {
-    /// Scheme, host and port: user and password may both be secrets.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hidden = !self.0.username().is_empty() || self.0.password().is_some();
-        let origin = self.0.origin().ascii_serialization();
-        match (hidden, origin.split_once("://")) {
-            (true, Some((scheme, host))) => write!(formatter, "{scheme}://[secret]@{host}"),
-            _ => formatter.write_str(&origin),
-        }
-    }
-}
-
-impl fmt::Debug for ProxyUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
-    }
-}
-
-/// Certificate authorities in PEM, parsed: at least one certificate.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct CaBundle {
-    pem: String,
-    certificates: Vec<Vec<u8>>,
-}
-
-impl CaBundle {
-    /// The PEM text as it was given.
-    #[must_use]
-    pub fn pem(&self) -> &str {
-        &self.pem
-    }
-
-    /// The certificates in DER.
-    #[must_use]
-    pub fn certificates(&self) -> &[Vec<u8>] {
-        &self.certificates
-    }
-}
-
-impl FromStr for CaBundle {
-    type Err = Error;
-
-    fn from_str(pem: &str) -> Result<Self, Error> {
-        if pem.len() > MAX_CA {
-            return Err(Error::configuration(format!(
-                "certificate authorities of {} bytes are more than {MAX_CA}",
-                pem.len()
-            )));
-        }
-        let mut certificates = Vec::new();
-        for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-            let certificate = certificate
-                .map_err(|_| Error::configuration("the certificate authority is not PEM"))?;
-            certificates.push(certificate.to_vec());
-        }
-        if certificates.is_empty() {
-            return Err(Error::configuration(
-                "the certificate authority holds no '-----BEGIN CERTIFICATE-----' block",
-            ));
-        }
-        Ok(Self {
-            pem: pem.to_owned(),
-            certificates,
-        })
-    }
-}
-
-impl fmt::Debug for CaBundle {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "[{} certificates]", self.certificates.len())
-    }
-}
-
-/// How requests of a provider travel. Providers do not see it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Transport {
-    /// Through this proxy; `None`: directly.
-    pub proxy: Option<ProxyUrl>,
-    /// Trusting these authorities beside those of the host.
-    pub ca: Option<CaBundle>,
 }
 
 /// One request for a credential: which provider, for whom, for what, over which way.
@@ -540,6 +412,9 @@ mod tests {
             ),
             (request().region(""), "region"),
             (request().endpoint("\0"), "endpoint"),
+            (request().region("a\u{202e}b"), "region \"a\\u{202e}b\""),
+            (request().scopes(["\u{2066}"]), "scope \"\\u{2066}\""),
+            (request().audiences(["a\u{61c}"]), "invisible"),
             (request().parameter("", "x"), "parameter name"),
             (request().proxy("ftp://proxy"), "proxy"),
             (request().proxy("not a url"), "proxy"),

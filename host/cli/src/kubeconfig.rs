@@ -173,16 +173,18 @@ fn request(line: &mut Line, session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A proxy's password is not written into a file: it stays in the environment.
+/// A proxy's login is not written into a file: it stays in the environment. The user name alone may be a
+/// secret, as in `http://TOKEN@proxy`.
 fn written_proxy(proxy: Option<&str>) -> Result<Option<&str>, Failure> {
     let Some(text) = proxy else { return Ok(None) };
     let parsed: ProxyUrl = text.parse()?;
-    if parsed.expose().password().is_none() {
+    let url = parsed.expose();
+    if url.username().is_empty() && url.password().is_none() {
         return Ok(Some(text));
     }
     match std::env::var("GATEPASS_PROXY_URL").is_ok_and(|environment| environment == text) {
         true => Ok(None),
-        false => Err(Failure::usage("a proxy's password is not written into a kubeconfig")
+        false => Err(Failure::usage("a proxy's login is not written into a kubeconfig")
             .fix("set GATEPASS_PROXY_URL here and wherever the kubeconfig is used, or choose --static")),
     }
 }

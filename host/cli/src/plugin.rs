@@ -55,7 +55,7 @@ fn source(named: &Path) -> Result<PluginSource, Failure> {
     let bundled = named.to_str().and_then(bundled::find);
     match bundled {
         Some(bytes) => PluginSource::from_bytes(bytes, None),
-        None => PluginSource::from_file(named, None),
+        None => PluginSource::from_file_to_inspect(named),
     }
     .map_err(Failure::from)
 }

@@ -1,6 +1,7 @@
 //! The two streams: data and talk.
 
 use crate::failure::Failure;
+use gatepass::text::steers;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 /// Writes data to standard output. Whoever closes the pipe early has read enough.
@@ -31,19 +32,13 @@ pub(crate) fn is_watched() -> bool {
 pub(crate) fn visible(text: &str) -> String {
     text.chars()
         .flat_map(|character| {
-            let steers = character.is_control() || is_bidirectional(character);
-            let shown: Box<dyn Iterator<Item = char>> = match steers {
+            let shown: Box<dyn Iterator<Item = char>> = match steers(character) {
                 true => Box::new(character.escape_unicode()),
                 false => Box::new(std::iter::once(character)),
             };
             shown
         })
         .collect()
-}
-
-/// Characters that make a terminal show text in another order than it has.
-fn is_bidirectional(character: char) -> bool {
-    matches!(character, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A word as a POSIX shell reads it back.
@@ -67,8 +62,8 @@ mod tests {
     #[test]
     fn what_steers_a_terminal_is_shown_and_not_sent() {
         assert_eq!(
-            visible("a\u{1b}[2J\nb\u{202e}c"),
-            "a\\u{1b}[2J\\u{a}b\\u{202e}c"
+            visible("a\u{1b}[2J\nb\u{202e}c\u{61c}"),
+            "a\\u{1b}[2J\\u{a}b\\u{202e}c\\u{61c}"
         );
         assert_eq!(visible("größer 'x'"), "größer 'x'");
     }

@@ -8,9 +8,10 @@
 
 use crate::credential::{ClusterReference, StartingKeys};
 use crate::provider::{ChosenBy, Facts, GitTarget, RegistryTarget, SourceKind};
-use crate::request::{CredentialRequest, Transport};
+use crate::request::CredentialRequest;
 use crate::secret::hex;
 use crate::subject::Subject;
+use crate::transport::Transport;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::fmt;

@@ -363,12 +363,6 @@ mod tests {
                 .policy()
                 .is_err()
         );
-        assert!(
-            plugin("{bundled: a, limits: {concurrency: 0}}")
-                .limits
-                .limits()
-                .is_err()
-        );
         for source in [
             "{}",
             "{bundled: a, file: b}",
@@ -381,6 +375,30 @@ mod tests {
                 "{source}"
             );
         }
+    }
+
+    #[test]
+    fn a_limit_beyond_the_engines_is_refused_with_its_bound() {
+        let limits = |rest: &str| {
+            let text = format!("{HEAD}plugins: [{{bundled: a, limits: {{{rest}}}}}]");
+            let plugin = HostConfig::from_yaml(&text).unwrap().plugins.remove(0);
+            plugin.limits.limits()
+        };
+        for (field, least, most) in [
+            ("concurrency", 1, 256),
+            ("memoryBytes", 0, 67_108_864),
+            ("maxRequestBytes", 0, 4_194_304),
+            ("maxResponseBytes", 0, 4_194_304),
+        ] {
+            assert!(limits(&format!("{field}: {most}")).is_ok(), "{field}");
+            let error = limits(&format!("{field}: {}", most + 1)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Configuration);
+            assert_eq!(
+                error.to_string(),
+                format!("limit {field}: {} must be {least} to {most}", most + 1)
+            );
+        }
+        assert!(limits("concurrency: 0").is_err());
     }
 
     #[test]

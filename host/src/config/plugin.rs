@@ -127,14 +127,14 @@ impl PluginConfig {
             (None, Some(file)) => {
                 let path = directory.join(file);
                 let Some(pinned) = pinned else {
-                    let found = PluginSource::from_file(&path, None)?;
+                    let found = PluginSource::from_file_to_inspect(&path)?;
                     let error = Error::configuration(format!("{} has no digest", self.what()));
                     return Err(error.remedy(format!(
                         "inspect the file, and if it is the one that you mean, add digest: {}",
                         found.digest()
                     )));
                 };
-                PluginSource::from_file(&path, Some(&pinned))
+                PluginSource::from_file(&path, &pinned)
             }
             _ => Err(Error::configuration("a plugin is either bundled or a file")),
         }
@@ -185,13 +185,7 @@ impl LimitsConfig {
         let egress = default.egress;
         let span = |own: Option<TimeSpan>, default| own.map_or(default, |span| span.0);
         let concurrency = self.concurrency.unwrap_or(default.concurrency);
-        if !(1..=PluginLimits::MAX_CONCURRENCY).contains(&concurrency) {
-            return Err(Error::configuration(format!(
-                "concurrency {concurrency} must be 1 to {}",
-                PluginLimits::MAX_CONCURRENCY
-            )));
-        }
-        Ok(PluginLimits {
+        let limits = PluginLimits {
             cpu: span(self.cpu, default.cpu),
             wall: span(self.wall, default.wall),
             memory: self.memory_bytes.unwrap_or(default.memory),
@@ -204,6 +198,8 @@ impl LimitsConfig {
                 max_response_bytes: self.max_response_bytes.unwrap_or(egress.max_response_bytes),
                 request_timeout: span(self.request_timeout, egress.request_timeout),
             },
-        })
+        };
+        limits.check()?;
+        Ok(limits)
     }
 }

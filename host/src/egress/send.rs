@@ -5,8 +5,8 @@ use super::{
     assemble,
 };
 use crate::error::Error;
-use crate::request::{CaBundle, Transport};
 use crate::secret::Secret;
+use crate::transport::{CaBundle, Transport};
 use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

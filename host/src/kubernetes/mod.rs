@@ -3,11 +3,15 @@
 //!
 //! The one place that knows the Kubernetes client.
 
+mod config_map;
+mod object;
 mod remote;
 mod service_accounts;
 mod signing_secret;
 mod status;
 
+pub use config_map::cluster_config;
+pub use object::{ObjectKind, object_reference};
 pub use remote::{AccessSource, client, config};
 pub use service_accounts::{KubernetesServiceAccounts, ReflectedServiceAccounts};
 pub use signing_secret::SecretSigningKeys;

@@ -1,6 +1,6 @@
 //! ServiceAccounts by the API server, read one by one or from a reflector's store.
 
-use super::status::sort;
+use super::status::{API_TIMEOUT, in_time};
 use crate::error::{Error, ErrorKind};
 use crate::secret::Secret;
 use crate::service_account::{
@@ -19,6 +19,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use zeroize::Zeroizing;
+
+/// What the host's own account must be allowed.
+const RIGHTS: &str = "get, list and watch of serviceaccounts and create of serviceaccounts/token";
 
 /// Reads each account from the API server: for the command line, and where few are asked for.
 #[derive(Clone)]
@@ -78,7 +81,7 @@ impl ServiceAccounts for KubernetesServiceAccounts {
     async fn service_account(&self, name: &ServiceAccountName) -> Result<Lookup, Error> {
         let doing = || format!("cannot read service account '{name}'");
         let api = self.api(name);
-        let found = in_time(doing, api.get_opt(name.name())).await?;
+        let found = in_time(doing, RIGHTS, api.get_opt(name.name())).await?;
         Ok(found.map_or(Lookup::Absent, |resource| {
             Lookup::Found(Arc::new(account(name, &resource)))
         }))
@@ -93,7 +96,7 @@ impl ServiceAccounts for KubernetesServiceAccounts {
         let name = &account.name;
         let doing = || format!("cannot create a token for service account '{name}'");
         let request = token_request(audiences, lifetime);
-        let answer = in_time(doing, self.create_token(name, &request)).await?;
+        let answer = in_time(doing, RIGHTS, self.create_token(name, &request)).await?;
         let status = answer
             .status
             .filter(|status| !status.token.trim().is_empty())
@@ -111,7 +114,7 @@ impl ServiceAccounts for KubernetesServiceAccounts {
         let doing = || "cannot find out the host's own service account".to_owned();
         let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
         let (parameters, review) = (PostParams::default(), SelfSubjectReview::default());
-        let review = in_time(doing, reviews.create(&parameters, &review)).await?;
+        let review = in_time(doing, RIGHTS, reviews.create(&parameters, &review)).await?;
         let user = review.status.and_then(|status| status.user_info?.username);
         account_of(user.as_deref().unwrap_or_default()).ok_or_else(|| {
             Error::new(
@@ -126,7 +129,7 @@ impl ServiceAccounts for KubernetesServiceAccounts {
         let doing = || "cannot read who signs the tokens of service accounts".to_owned();
         let request = http::Request::get("/.well-known/openid-configuration").body(Vec::new());
         let request = request.map_err(|error| Error::unavailable(doing()).because(error))?;
-        let document: Discovery = in_time(doing, self.client.request(request)).await?;
+        let document: Discovery = in_time(doing, RIGHTS, self.client.request(request)).await?;
         Ok(document.issuer)
     }
 }
@@ -148,24 +151,6 @@ fn account_of(user: &str) -> Option<ServiceAccountName> {
 
 /// The largest answer to TokenRequest that is read: a token is a few KiB.
 const MAX_ANSWER_BYTES: usize = 256 << 10;
-
-/// The longest that one answer of the API server is waited for, with all that the client tries again
-/// by itself.
-const API_TIMEOUT: Duration = Duration::from_secs(10);
-
-async fn in_time<T>(
-    doing: impl Fn() -> String,
-    call: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, Error> {
-    match tokio::time::timeout(API_TIMEOUT, call).await {
-        Ok(answer) => answer.map_err(|error| sort(doing(), error)),
-        Err(_) => Err(Error::unavailable(format!(
-            "{}: no answer within {} s",
-            doing(),
-            API_TIMEOUT.as_secs()
-        ))),
-    }
-}
 
 #[derive(Debug, thiserror::Error)]
 #[error("the API server's answer holds no token")]

@@ -1,12 +1,34 @@
 //! What an error of the API server means for who must act.
 
 use crate::error::{Error, ErrorKind};
+use crate::text::one_line;
 use kube::client::AuthError;
 use std::time::Duration;
 
-/// Sorts an error that came while `doing` something with an account. The client's own text is not
-/// repeated: where it quotes an answer that does not parse, that answer may hold a token.
-pub(super) fn sort(doing: String, error: kube::Error) -> Error {
+/// The longest that one answer of the API server is waited for, with all that the client tries again
+/// by itself.
+pub(super) const API_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Awaits an answer of the API server, and sorts its error. `rights` are what the host's own account must
+/// be allowed.
+pub(super) async fn in_time<T>(
+    doing: impl Fn() -> String,
+    rights: &str,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(API_TIMEOUT, call).await {
+        Ok(answer) => answer.map_err(|error| sort(doing(), rights, error)),
+        Err(_) => Err(Error::unavailable(format!(
+            "{}: no answer within {} s",
+            doing(),
+            API_TIMEOUT.as_secs()
+        ))),
+    }
+}
+
+/// Sorts an error that came while `doing` something. The client's own text is not repeated: where it
+/// quotes an answer that does not parse, that answer may hold a token.
+fn sort(doing: String, rights: &str, error: kube::Error) -> Error {
     let kube::Error::Api(status) = error else {
         return Error::unavailable(doing).because(Unanswered::from(&error));
     };
@@ -24,16 +46,16 @@ pub(super) fn sort(doing: String, error: kube::Error) -> Error {
         .map(|seconds| Duration::from_secs(seconds.into()));
     let error = Error::new(kind, doing).wait(wait);
     let error = match status.code {
-        403 => error.remedy(
-            "grant the host's own account get, list and watch of serviceaccounts and create of serviceaccounts/token",
+        403 => error.remedy(format!("grant the host's own account {rights}")),
+        401 => error.remedy(
+            "the host's own credentials for the API server are refused: renew its kubeconfig",
         ),
-        401 => error.remedy("the host's own credentials for the API server are refused: renew its kubeconfig"),
         _ => error,
     };
     let message = match status.reason.as_str() {
         // The client takes an answer that is no Status for the message, whatever it is.
         UNPARSED => "an answer that is no Status of Kubernetes".to_owned(),
-        _ => printable(&status.message),
+        _ => one_line(&status.message, MAX_LINE),
     };
     error.because(Answered {
         code: status.code,
@@ -44,16 +66,8 @@ pub(super) fn sort(doing: String, error: kube::Error) -> Error {
 /// What the client says of an answer that it cannot read.
 const UNPARSED: &str = "Failed to parse error data";
 
-fn printable(message: &str) -> String {
-    let harmless = |character: char| {
-        if character.is_control() {
-            ' '
-        } else {
-            character
-        }
-    };
-    message.chars().take(1024).map(harmless).collect()
-}
+/// The longest text of the API server that reaches an error, in characters.
+const MAX_LINE: usize = 1024;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the API server answered {code}: {message}")]
@@ -103,7 +117,7 @@ mod tests {
     use super::*;
 
     fn told(error: kube::Error) -> String {
-        let sorted = sort("doing".into(), error);
+        let sorted = sort("doing".into(), "rights", error);
         let mut told = sorted.to_string();
         let mut source = std::error::Error::source(&sorted);
         while let Some(cause) = source {
@@ -124,6 +138,17 @@ mod tests {
             assert!(told.contains("login of the kubeconfig"), "{told}");
             assert!(!told.contains("canary"), "{told}");
         }
+    }
+
+    #[test]
+    fn an_answers_words_do_not_steer_a_terminal() {
+        let status = kube::core::Status {
+            code: 404,
+            message: "no\u{1b}[2J such\u{202e}thing\u{2066}\u{61c}".into(),
+            ..kube::core::Status::default()
+        };
+        let told = told(kube::Error::Api(Box::new(status)));
+        assert!(told.ends_with("no [2J such thing  "), "{told:?}");
     }
 
     #[test]

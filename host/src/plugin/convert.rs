@@ -8,9 +8,11 @@ use crate::error::{Error, ErrorKind};
 use crate::provider::{
     Annotation, Description, Facts, Failure, RegistryTarget, RestConfig, SourceKind, Verb, Wishes,
 };
-use crate::request::{AccessRequest, CaBundle};
+use crate::request::AccessRequest;
 use crate::service_account::SubjectToken;
 use crate::subject::Subject;
+use crate::text::one_line;
+use crate::transport::CaBundle;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use zeroize::Zeroizing;
@@ -20,14 +22,7 @@ const MAX_LINE: usize = 1024;
 
 /// One line of a plugin's own words, harmless in a log and on a terminal.
 pub(super) fn line(text: &str) -> String {
-    let printable = |character: char| {
-        if character.is_control() {
-            ' '
-        } else {
-            character
-        }
-    };
-    text.chars().take(MAX_LINE).map(printable).collect()
+    one_line(text, MAX_LINE)
 }
 
 fn lines(texts: &[String]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The engine that compiles and runs plugins, and the clock tick that keeps them fair.
 
-use super::limits;
+use super::limits::{self, PluginLimits};
 use super::source::{Digest, PluginSource};
 use crate::clock::{Clock, SystemClock};
 use crate::environment::{Environment, ProcessEnvironment};
@@ -128,7 +128,7 @@ fn config() -> Config {
         .total_memories(MAX_INSTANCES)
         .total_tables(MAX_INSTANCES * 4)
         .total_stacks(MAX_INSTANCES)
-        .max_memory_size(limits::MAX_MEMORY)
+        .max_memory_size(PluginLimits::MAX_MEMORY)
         .table_elements(limits::MAX_TABLE_ELEMENTS)
         .max_core_instances_per_component(limits::MAX_CORE_INSTANCES)
         .max_memories_per_component(limits::MAX_MEMORIES)

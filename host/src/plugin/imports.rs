@@ -8,8 +8,8 @@ use crate::egress::send::{Reach, Sender};
 use crate::egress::{EgressError, Incoming, Outgoing, Refusal};
 use crate::environment::{self, Environment};
 use crate::journal::{Journal, details};
-use crate::request::Transport;
 use crate::secret::Secret;
+use crate::transport::Transport;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,7 +155,7 @@ fn shown(outgoing: &Outgoing) -> String {
 
 /// No signer is configured in this host, which is an answer of the contract.
 impl signer::Host for State {
-    fn authority(&mut self) -> Result<signer::Authority, signer::Error> {
+    fn authority(&mut self) -> Result<signer::SigningAuthority, signer::Error> {
         Err(no_signer())
     }
 

@@ -1,6 +1,7 @@
 //! What one call of a plugin may use, and how that is counted.
 
 use crate::egress::EgressLimits;
+use crate::error::Error;
 use std::time::Duration;
 use wasmtime::ResourceLimiter;
 
@@ -27,6 +28,40 @@ pub struct PluginLimits {
 impl PluginLimits {
     /// The most calls at once of one plugin: what the engine's pool has room for.
     pub const MAX_CONCURRENCY: usize = 256;
+
+    /// The largest memory of one call: what a slot of the engine's pool has room for.
+    pub const MAX_MEMORY: usize = 64 << 20;
+
+    /// The largest body of a request or of an answer: what crosses the border to a guest at once.
+    pub const MAX_BODY_BYTES: usize = 4 << 20;
+
+    /// Checks what is bounded by the engine, so that no limit is other than it is written.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let egress = &self.egress;
+        for (what, value, least, most) in [
+            ("concurrency", self.concurrency, 1, Self::MAX_CONCURRENCY),
+            ("memoryBytes", self.memory, 0, Self::MAX_MEMORY),
+            (
+                "maxRequestBytes",
+                egress.max_request_bytes,
+                0,
+                Self::MAX_BODY_BYTES,
+            ),
+            (
+                "maxResponseBytes",
+                egress.max_response_bytes,
+                0,
+                Self::MAX_BODY_BYTES,
+            ),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(Error::configuration(format!(
+                    "limit {what}: {value} must be {least} to {most}"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Default for PluginLimits {
@@ -34,7 +69,7 @@ impl Default for PluginLimits {
         Self {
             cpu: Duration::from_secs(1),
             wall: Duration::from_secs(30),
-            memory: MAX_MEMORY,
+            memory: Self::MAX_MEMORY,
             concurrency: 64,
             queue: Duration::from_secs(5),
             log_lines: 32,
@@ -42,12 +77,6 @@ impl Default for PluginLimits {
         }
     }
 }
-
-/// The largest memory that the pool has room for.
-pub(crate) const MAX_MEMORY: usize = 64 << 20;
-
-/// Bytes that the host takes from the guest in one lift: the largest answer and its request.
-pub(crate) const HOSTCALL_BYTES: usize = 4 << 20;
 
 /// Handles and host resources: a provider needs a handful for its clocks and its standard streams.
 pub(crate) const MAX_HANDLES: usize = 1000;

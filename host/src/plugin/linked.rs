@@ -171,7 +171,7 @@ impl Linked {
         let state = State::new(wasi.build(), conduct);
         let mut store = Store::new(self.engine.wasmtime(), state);
         store.limiter(State::meter);
-        store.set_hostcall_fuel(limits::HOSTCALL_BYTES);
+        store.set_hostcall_fuel(PluginLimits::MAX_BODY_BYTES);
         store.set_max_component_handles(limits::MAX_HANDLES);
         store.set_epoch_deadline(1);
         let mut ticks_left = ticks(limits.cpu);

@@ -21,6 +21,7 @@ impl Plugin {
         source: PluginSource,
         options: PluginOptions,
     ) -> Result<Self, Error> {
+        options.limits.check()?;
         version::check_header(source.bytes())?;
         let (source, component) = compile(engine, source).await?;
         let wit_version = version::check(&component, engine.wasmtime())?;

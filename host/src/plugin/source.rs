@@ -79,12 +79,26 @@ impl PluginSource {
         Ok(Self { bytes, digest })
     }
 
-    /// Reads a file.
+    /// Reads a file, which must have this digest: whoever can write the file cannot choose what runs.
     ///
     /// # Errors
     ///
     /// As [`from_bytes`](Self::from_bytes), or the file cannot be read.
-    pub fn from_file(path: &Path, pinned: Option<&Digest>) -> Result<Self, Error> {
+    pub fn from_file(path: &Path, pinned: &Digest) -> Result<Self, Error> {
+        Self::read(path, Some(pinned))
+    }
+
+    /// Reads a file whatever it is: to look at it and to learn its digest. What is loaded from it is
+    /// to be granted nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_file`](Self::from_file), save that no digest is pinned.
+    pub fn from_file_to_inspect(path: &Path) -> Result<Self, Error> {
+        Self::read(path, None)
+    }
+
+    fn read(path: &Path, pinned: Option<&Digest>) -> Result<Self, Error> {
         let unreadable =
             |error| Error::plugin(format!("cannot read {}", path.display())).because(error);
         let size = std::fs::metadata(path).map_err(unreadable)?.len();
@@ -128,6 +142,16 @@ mod tests {
         let error = PluginSource::from_bytes(b"two".to_vec(), Some(&pinned)).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Plugin);
         assert!(error.to_string().contains(pinned.as_str()), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_read_by_its_digest_or_to_be_looked_at() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        let seen = PluginSource::from_file_to_inspect(path).unwrap();
+        assert!(PluginSource::from_file(path, seen.digest()).is_ok());
+        let error = PluginSource::from_file(path, &Digest::of(b"")).unwrap_err();
+        assert!(error.to_string().contains("Cargo.toml"), "{error}");
+        assert!(PluginSource::from_file_to_inspect(Path::new("/nonexistent/a")).is_err());
     }
 
     #[test]

@@ -10,9 +10,10 @@ use crate::provider::{
     Call, ChosenBy, Description, Failure, GitTarget, Provider, RegistryTarget, RestConfig, Source,
     Trusted, Verb,
 };
-use crate::request::{AccessRequest, Transport};
+use crate::request::AccessRequest;
 use crate::service_account::SubjectToken;
 use crate::subject::Subject;
+use crate::transport::Transport;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -65,7 +65,7 @@ pub(crate) struct Request {
     /// Parameter of the provider; see `gatepass plugin inspect`
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub(crate) parameter: Vec<(String, String)>,
-    /// Proxy for the provider's requests; one with a password belongs into the environment
+    /// Proxy for the provider's requests; one with a login belongs into the environment
     #[arg(
         long,
         value_name = "URL",

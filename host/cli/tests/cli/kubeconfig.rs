@@ -186,9 +186,10 @@ async fn what_does_not_fit_is_refused() {
             .env("KUBERNETES_EXEC_INFO", info),
     );
     asked.refused(2, &["v1beta1", "apiVersion"]);
-    let mut command = world.command(&eks("--proxy-url http://u:canary@127.0.0.1:9"));
-    let ran = Ran::of(&mut command);
-    assert!(!ran.stderr.contains("canary"), "{ran:?}");
-    ran.refused(2, &["GATEPASS_PROXY_URL"]);
+    for login in ["u:canary", "canary", ":canary", "canary:"] {
+        let ran = world.run(&eks(&format!("--proxy-url http://{login}@127.0.0.1:9")));
+        assert!(!ran.stderr.contains("canary"), "{ran:?}");
+        ran.refused(2, &["GATEPASS_PROXY_URL"]);
+    }
     assert_eq!(world.asked("AssumeRoleWithWebIdentity"), 0);
 }

@@ -6,8 +6,7 @@ use crate::subject::ObjectReference;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The form of a certificate, which is all that a key looks at.
-const CA: &str = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+const CA: &str = include_str!("../../../testdata/authority.pem");
 
 fn account(namespace: &str, name: &str, uid: &str) -> Subject {
     Subject::ServiceAccount(Arc::new(ServiceAccount {
