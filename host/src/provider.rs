@@ -224,6 +224,15 @@ pub struct GitTarget {
     pub access: AccessRequest,
 }
 
+/// In whose name the host signs for a provider's objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SigningAuthority {
+    /// The ID of the key that signs now: another key means other credentials.
+    pub key: String,
+    /// Who signs tokens; `None`: only certificates are signed.
+    pub issuer: Option<String>,
+}
+
 /// Whom the other side is to trust.
 #[derive(Clone, Copy, Debug)]
 pub struct Trusted<'a> {
@@ -280,6 +289,15 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
 
     /// What distinguishes this very code from every other: the digest of a plugin.
     fn digest(&self) -> &str;
+
+    /// In whose name the host signs for this provider; `None`: nobody does.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`: there is a signer without a key.
+    fn signing_authority(&self) -> Result<Option<SigningAuthority>, Error> {
+        Ok(None)
+    }
 
     /// Checks what can be checked of a request before anything is read or run.
     ///

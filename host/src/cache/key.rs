@@ -99,6 +99,13 @@ impl KeyLines {
         lines
     }
 
+    /// The same for a credential that the host signs with this key.
+    #[must_use]
+    pub(crate) fn signed_by(mut self, key: &str) -> Self {
+        self.add("signingKey", key);
+        self
+    }
+
     /// The line of keys that the caller holds. What is shown of it is not theirs.
     pub(crate) fn start(keys: &StartingKeys) -> Self {
         let mut lines = Self::default();

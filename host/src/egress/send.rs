@@ -164,7 +164,10 @@ impl Sender {
         let body = assemble(&outgoing.body, token, self.limits.max_request_bytes)?;
         let mut headers = headers(&outgoing.headers, token)?;
         if body.is_empty() && expects_a_body(&method) {
-            headers.insert(reqwest::header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+            headers.insert(
+                reqwest::header::CONTENT_LENGTH,
+                HeaderValue::from_static("0"),
+            );
         }
         Ok(Prepared {
             method,

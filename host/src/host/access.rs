@@ -126,6 +126,11 @@ impl CredentialHost {
             &resolution.audiences,
             &resolution.facts,
         );
+        let lines = match (subject, loaded.provider.signing_authority()?) {
+            (Subject::Object(_), Some(authority)) => lines.signed_by(&authority.key),
+            (Subject::Object(_), None) => return Err(no_signer(request.provider())),
+            _ => lines,
+        };
         let start = Start::Subject;
         let prepared = Prepared {
             loaded,
@@ -285,6 +290,13 @@ impl CredentialHost {
         });
         Ok(token)
     }
+}
+
+fn no_signer(provider: &str) -> Error {
+    let error = Error::configuration(format!(
+        "an object has no identity of its own here: nobody signs for provider '{provider}'"
+    ));
+    error.remedy("configure spiffe (trust domain, Secret, issuer), and grant the plugin the signer")
 }
 
 /// What a subject has by itself.

@@ -89,7 +89,8 @@ impl CredentialHost {
             }
             (_, given) => (given.to_vec(), chosen_by),
         };
-        if source == SourceKind::SubjectToken {
+        let signed = source == SourceKind::Signer && !audiences.is_empty();
+        if source == SourceKind::SubjectToken || signed {
             check_audiences(loaded.provider.as_ref(), &audiences, chosen_by)?;
         }
         Ok(Resolution {

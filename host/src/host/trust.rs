@@ -2,7 +2,7 @@
 
 use super::CredentialHost;
 use crate::error::Error;
-use crate::provider::{ChosenBy, SourceKind, Trusted};
+use crate::provider::{ChosenBy, Provider, SourceKind, Trusted};
 use crate::request::CredentialRequest;
 use crate::subject::Subject;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl CredentialHost {
             .await?;
         let issuer = match (issuer, &subject) {
             (Some(issuer), _) => issuer.to_owned(),
-            (None, Subject::Object(_)) => self.signing_issuer()?,
+            (None, Subject::Object(_)) => signing_issuer(loaded.provider.as_ref())?,
             (None, _) => self.accounts()?.issuer().await?,
         };
         let trusted = Trusted {
@@ -70,10 +70,13 @@ impl CredentialHost {
             text,
         })
     }
+}
 
-    fn signing_issuer(&self) -> Result<String, Error> {
-        Err(Error::configuration(
-            "this host has no signer, and so no issuer of its own",
-        ))
-    }
+fn signing_issuer(provider: &dyn Provider) -> Result<String, Error> {
+    let issuer = provider
+        .signing_authority()?
+        .and_then(|authority| authority.issuer);
+    issuer.ok_or_else(|| {
+        Error::configuration("this host signs no tokens, and so has no issuer of its own")
+    })
 }

@@ -1,7 +1,7 @@
 //! Conversions between the contract's types and ours, and what is checked on the way in.
 
 use super::bindings::exports::gatepass::provider::provider as exported;
-use super::bindings::gatepass::provider::{egress as wire, types};
+use super::bindings::gatepass::provider::{egress as wire, signer, types};
 use crate::credential::{AwsKeys, Basic, ClusterReference, Credential, Material, Origin, X509};
 use crate::egress::{Outgoing, Refusal, Segment};
 use crate::error::{Error, ErrorKind};
@@ -10,6 +10,7 @@ use crate::provider::{
 };
 use crate::request::AccessRequest;
 use crate::service_account::SubjectToken;
+use crate::signer::{IssuedX509, SignerError};
 use crate::subject::Subject;
 use crate::text::one_line;
 use crate::transport::CaBundle;
@@ -359,6 +360,25 @@ fn verb(verb: exported::Verb) -> Verb {
     }
 }
 
+pub(super) fn issued_x509(issued: IssuedX509) -> signer::IssuedX509 {
+    signer::IssuedX509 {
+        x509: types::X509 {
+            certificate_chain: issued.x509.certificate_chain,
+            private_key: issued.x509.private_key.expose().to_owned(),
+        },
+        expires_at: seconds(issued.expires_at),
+    }
+}
+
+pub(super) fn signer_error(error: SignerError) -> signer::Error {
+    let (code, message) = match error {
+        SignerError::NotGranted(message) => (signer::ErrorCode::NotGranted, message),
+        SignerError::Refused(message) => (signer::ErrorCode::Refused, message),
+        SignerError::Unavailable(message) => (signer::ErrorCode::Unavailable, message),
+    };
+    signer::Error { code, message }
+}
+
 fn source_kind(source: exported::SourceKind) -> SourceKind {
     match source {
         exported::SourceKind::Ambient => SourceKind::Ambient,
@@ -376,7 +396,7 @@ fn seconds(time: SystemTime) -> u64 {
 /// The year 9999: the last that RFC 3339 writes, and far inside what every clock holds.
 const MAX_TIMESTAMP: u64 = 253_402_300_799;
 
-fn time(seconds: u64) -> Option<SystemTime> {
+pub(super) fn time(seconds: u64) -> Option<SystemTime> {
     let within = (1..=MAX_TIMESTAMP).contains(&seconds);
     within.then(|| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }

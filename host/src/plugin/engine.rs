@@ -5,6 +5,7 @@ use super::source::{Digest, PluginSource};
 use crate::clock::{Clock, SystemClock};
 use crate::environment::{Environment, ProcessEnvironment};
 use crate::error::Error;
+use crate::signer::Signer;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,6 +34,7 @@ pub struct PluginEngine {
     ticker: Arc<Ticker>,
     clock: Arc<dyn Clock>,
     environment: Arc<dyn Environment>,
+    signer: Option<Arc<Signer>>,
     // A few lines without await: the standard mutex.
     compiled: Arc<Mutex<HashMap<Digest, Component>>>,
 }
@@ -64,6 +66,7 @@ impl PluginEngine {
             ticker: Arc::new(ticker),
             clock: Arc::new(SystemClock),
             environment: Arc::new(ProcessEnvironment),
+            signer: None,
             compiled: Arc::default(),
         })
     }
@@ -84,6 +87,19 @@ impl PluginEngine {
             environment,
             ..self.clone()
         }
+    }
+
+    /// The same engine, whose guests may be lent this signer.
+    #[must_use]
+    pub fn with_signer(&self, signer: Signer) -> Self {
+        Self {
+            signer: Some(Arc::new(signer)),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn signer(&self) -> Option<&Arc<Signer>> {
+        self.signer.as_ref()
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {

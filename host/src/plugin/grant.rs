@@ -139,6 +139,11 @@ impl Granted {
         })
     }
 
+    /// Whether the host's signer may sign for the plugin.
+    pub(crate) fn may_sign(&self) -> bool {
+        self.grant.signer && self.wishes.signer
+    }
+
     /// What a call may reach. Metadata addresses are the machine's own identity, which only an ambient
     /// call may take.
     pub(crate) fn reach(&self, ambient: bool) -> Arc<Reach> {

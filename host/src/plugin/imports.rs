@@ -4,11 +4,14 @@ use super::bindings::gatepass::provider::{egress as wire, files, log, signer, ty
 use super::convert;
 use super::limits::{self, Meter};
 use super::linked::Conduct;
+use crate::clock::Clock;
 use crate::egress::send::{Reach, Sender};
 use crate::egress::{EgressError, Incoming, Outgoing, Refusal};
 use crate::environment::{self, Environment};
 use crate::journal::{Journal, details};
 use crate::secret::Secret;
+use crate::signer::{Signer, SignerError};
+use crate::subject::ObjectReference;
 use crate::transport::Transport;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +30,7 @@ pub(crate) struct Powers {
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) signing: Option<Signing>,
 }
 
 /// The state of one store.
@@ -153,29 +157,94 @@ fn shown(outgoing: &Outgoing) -> String {
     format!("{method} {}", origin.as_deref().unwrap_or("[no URL]"))
 }
 
-/// No signer is configured in this host, which is an answer of the contract.
 impl signer::Host for State {
     fn authority(&mut self) -> Result<signer::SigningAuthority, signer::Error> {
-        Err(no_signer())
+        let signer = &self.signing()?.signer;
+        Ok(signer::SigningAuthority {
+            trust_domain: signer.trust_domain().as_str().to_owned(),
+            issuer: signer.issuer().map(|issuer| issuer.as_str().to_owned()),
+        })
     }
 
-    fn sign_jwt(&mut self, _claims: String) -> Result<String, signer::Error> {
-        Err(no_signer())
+    fn sign_jwt(&mut self, claims: String) -> Result<String, signer::Error> {
+        let signing = self.signing()?;
+        let signed = signing.signer.sign_jwt_for(
+            signing.object()?,
+            &signing.audiences,
+            &claims,
+            signing.clock.wall(),
+        );
+        let told = self.told("sign JWT", signed);
+        told.map(|token| token.expose().to_owned())
     }
 
     fn issue_x509(
         &mut self,
-        _spiffe_id: String,
-        _expires_at: u64,
-    ) -> Result<types::X509, signer::Error> {
-        Err(no_signer())
+        spiffe_id: String,
+        expires_at: u64,
+    ) -> Result<signer::IssuedX509, signer::Error> {
+        let signing = self.signing()?;
+        let expires_at = convert::time(expires_at).ok_or_else(|| signer::Error {
+            code: signer::ErrorCode::Refused,
+            message: "the certificate's end is beyond all calendars".into(),
+        })?;
+        let (object, now) = (signing.object()?, signing.clock.wall());
+        let issued = signing
+            .signer
+            .issue_x509(object, &spiffe_id, expires_at, now);
+        self.told("issue X.509", issued).map(convert::issued_x509)
     }
 }
 
-fn no_signer() -> signer::Error {
-    signer::Error {
-        code: signer::ErrorCode::NotGranted,
-        message: "no signer is configured in this host".into(),
+impl State {
+    fn signing(&self) -> Result<&Signing, signer::Error> {
+        let signing = self
+            .powers
+            .as_ref()
+            .and_then(|powers| powers.signing.as_ref());
+        signing.ok_or_else(|| signer::Error {
+            code: signer::ErrorCode::NotGranted,
+            message: "no signer is configured in this host, or granted to this plugin in this call"
+                .into(),
+        })
+    }
+
+    /// Writes what was signed into the journal, and what was refused.
+    fn told<T>(
+        &self,
+        what: &'static str,
+        signed: Result<T, SignerError>,
+    ) -> Result<T, signer::Error> {
+        match signed {
+            Ok(signed) => {
+                self.journal.passed("signer", || details([("did", &what)]));
+                Ok(signed)
+            }
+            Err(error) => {
+                self.journal.refused("signer", || {
+                    details([("did not", &what), ("because", &error)])
+                });
+                Err(convert::signer_error(error))
+            }
+        }
+    }
+}
+
+/// In whose name the host signs in one call, and for whom.
+pub(crate) struct Signing {
+    pub(crate) signer: Arc<Signer>,
+    /// `None` where a call may ask in whose name, and no more.
+    pub(crate) object: Option<ObjectReference>,
+    pub(crate) audiences: Vec<String>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Signing {
+    fn object(&self) -> Result<&ObjectReference, signer::Error> {
+        self.object.as_ref().ok_or_else(|| signer::Error {
+            code: signer::ErrorCode::NotGranted,
+            message: "this verb signs nothing".into(),
+        })
     }
 }
 

@@ -10,7 +10,6 @@ use super::imports::{Powers, State};
 use super::limits::{self, PluginLimits};
 use crate::clock::Clock;
 use crate::egress::EgressError;
-use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::journal::Journal;
 use crate::provider::Failure;
@@ -155,8 +154,8 @@ impl Linked {
         }
     }
 
-    pub(crate) fn environment(&self) -> Arc<dyn Environment> {
-        self.engine.environment()
+    pub(crate) fn engine(&self) -> &PluginEngine {
+        &self.engine
     }
 
     fn store(&self, conduct: Conduct<'_>) -> Store<State> {

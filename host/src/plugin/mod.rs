@@ -23,9 +23,11 @@ use crate::error::{Error, ErrorKind};
 use crate::journal::Journal;
 use crate::provider::{Description, Failure, Verb};
 use crate::service_account::SubjectToken;
+use crate::signer::Signer;
+use crate::subject::ObjectReference;
 use crate::transport::Transport;
 use grant::Granted;
-use imports::Powers;
+use imports::{Powers, Signing};
 use linked::{Conduct, Interface, Linked, Run};
 use parameters::ParameterSchema;
 use std::fmt;
@@ -139,7 +141,7 @@ impl Plugin {
 
     /// What a verb with side effects gets.
     fn powers(&self, transport: &Transport, token: Option<&SubjectToken>, ambient: bool) -> Powers {
-        let environment = self.linked.environment();
+        let environment = self.linked.engine().environment();
         let (variables, files) = match ambient {
             true => (
                 self.granted.variables(environment.as_ref()),
@@ -156,7 +158,27 @@ impl Plugin {
             variables,
             files,
             environment,
+            signing: None,
         }
+    }
+
+    /// The signer, where it is granted and there is one.
+    fn signer(&self) -> Option<&Arc<Signer>> {
+        self.linked
+            .engine()
+            .signer()
+            .filter(|_| self.granted.may_sign())
+    }
+
+    /// What the signer may do in one call: for `object` and these audiences, or, without one, tell in
+    /// whose name it signs.
+    fn signing(&self, object: Option<&ObjectReference>, audiences: &[String]) -> Option<Signing> {
+        Some(Signing {
+            signer: Arc::clone(self.signer()?),
+            object: object.cloned(),
+            audiences: audiences.to_vec(),
+            clock: self.linked.engine().clock(),
+        })
     }
 
     /// A pure verb.

@@ -7,8 +7,8 @@ use crate::credential::{ClusterReference, Credential, Material, Origin};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::provider::{
-    Call, ChosenBy, Description, Failure, GitTarget, Provider, RegistryTarget, RestConfig, Source,
-    Trusted, Verb,
+    Call, ChosenBy, Description, Failure, GitTarget, Provider, RegistryTarget, RestConfig,
+    SigningAuthority, Source, Trusted, Verb,
 };
 use crate::request::AccessRequest;
 use crate::service_account::SubjectToken;
@@ -32,6 +32,19 @@ impl Provider for Plugin {
         self.schema.check(&self.name, &access.parameters)
     }
 
+    fn signing_authority(&self) -> Result<Option<SigningAuthority>, Error> {
+        let Some(signer) = self.signer() else {
+            return Ok(None);
+        };
+        let key = signer
+            .key_id()
+            .map_err(|error| Error::unavailable("the host's signer has no key").because(error))?;
+        Ok(Some(SigningAuthority {
+            key,
+            issuer: signer.issuer().map(|issuer| issuer.as_str().to_owned()),
+        }))
+    }
+
     fn check_audiences(&self, audiences: &[String], chosen_by: ChosenBy) -> Result<(), Error> {
         self.granted
             .check_audiences(audiences, chosen_by)
@@ -39,7 +52,8 @@ impl Provider for Plugin {
     }
 
     async fn discover(&self, journal: &Journal) -> Result<BTreeMap<String, String>, Error> {
-        let powers = self.powers(&Transport::default(), None, true);
+        let mut powers = self.powers(&Transport::default(), None, true);
+        powers.signing = self.signing(None, &[]);
         let facts = self
             .act(
                 &self.linked.provider,
@@ -99,6 +113,12 @@ impl Provider for Plugin {
         call: Call<'_>,
     ) -> Result<Credential, Error> {
         let ambient = matches!(source, Source::Ambient);
+        let signing = match (&source, subject) {
+            (Source::Signer, Subject::Object(object)) => {
+                self.signing(Some(object), &call.request.access().audiences)
+            }
+            _ => None,
+        };
         let (token, source) = match source {
             Source::Ambient => (None, exported::Source::Ambient),
             Source::SubjectToken(token) => (Some(token), exported::Source::SubjectToken),
@@ -111,7 +131,8 @@ impl Provider for Plugin {
             }
             Source::Signer => (None, exported::Source::Signer),
         };
-        let powers = self.powers(call.request.transport(), token.as_ref(), ambient);
+        let mut powers = self.powers(call.request.transport(), token.as_ref(), ambient);
+        powers.signing = signing;
         let (subject, facts, request) = pure(subject, call);
         let identity = identity.to_owned();
         let answer = self

@@ -70,6 +70,15 @@ impl Signer {
         self.issuer.as_ref()
     }
 
+    /// The ID of the key that signs now.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`: there is none.
+    pub fn key_id(&self) -> Result<String, SignerError> {
+        Ok(self.keys.current()?.verification().id().to_owned())
+    }
+
     /// Signs claims for an object, as a compact JWS: a JWT-SVID that is an OIDC token as well.
     ///
     /// # Errors
