@@ -69,6 +69,15 @@ impl Cloud {
         Self::ALL.into_iter().find(|cloud| cloud.name() == name)
     }
 
+    /// The cloud's name in Azure's command line (`az cloud list`).
+    pub(crate) fn command_line_name(self) -> &'static str {
+        match self {
+            Self::Public => "AzureCloud",
+            Self::China => "AzureChinaCloud",
+            Self::UsGovernment => "AzureUSGovernment",
+        }
+    }
+
     /// Hosts of the cloud's authority: the usual one first, then its other names.
     pub(crate) fn authorities(self) -> &'static [&'static str] {
         match self {

@@ -3,8 +3,9 @@
 //!
 //! AKS's webhook gives the pod the proxy's address, and the name by which TLS must know it
 //! (learn.microsoft.com/azure/aks/identity-bindings-concepts). A provider has no say in TLS, so the
-//! request goes to that name. The operator maps the name to the proxy's address (`connect-to`) and
-//! gives the proxy's certificate authority with the request.
+//! request goes to that name, which is then in its `Host` header too; Azure's SDKs have the proxy's
+//! address there, and the proxy tells clusters apart by TLS. The operator maps the name to the proxy's
+//! address (`connect-to`) and gives the proxy's certificate authority with the request.
 
 use crate::discover::variable;
 use crate::principal::Principal;

@@ -29,7 +29,8 @@ pub(crate) fn trust(
     let account = subject.service_account()?;
     let Principal { tenant, client } = Principal::parse("identity", identity)?;
     let issuer = issuer_url(issuer)?;
-    let audience = audience(audiences, request)?;
+    let cloud = cloud(request)?;
+    let audience = audience(audiences, cloud)?;
     let subject = format!(
         "system:serviceaccount:{}:{}",
         account.namespace, account.name
@@ -46,7 +47,7 @@ pub(crate) fn trust(
         "\
 # Entra compares issuer, subject and audience letter by letter: upper and lower case count, and so
 # does a slash at the end of the issuer. A new credential takes some minutes to be known everywhere.
-az login --tenant {tenant}
+az cloud set --name {cloud} && az login --tenant {tenant}
 
 # If {client} is a user-assigned managed identity; the first command finds its names:
 az identity list --query \"[?clientId=='{client}'].{{name:name,group:resourceGroup}}\" --output table
@@ -60,6 +61,7 @@ az identity federated-credential create \\
 # If it is an application:
 az ad app federated-credential create --id {client} --parameters {document}
 ",
+        cloud = cloud.command_line_name(),
         name = quoted(&name),
         issuer = quoted(issuer),
         subject = quoted(subject),
@@ -68,16 +70,19 @@ az ad app federated-credential create --id {client} --parameters {document}
     ))
 }
 
-/// A federated credential has one audience.
-fn audience(audiences: &[String], request: &Request) -> Result<String, Error> {
+/// The cloud that the request names, or the public one.
+fn cloud(request: &Request) -> Result<Cloud, Error> {
+    match identity::names_a_cloud(request) {
+        true => Ok(identity::authority(request, &None)?.cloud()),
+        false => Ok(Cloud::Public),
+    }
+}
+
+/// The one audience of a federated credential.
+fn audience(audiences: &[String], cloud: Cloud) -> Result<String, Error> {
     match audiences {
+        [] => Ok(cloud.audience().into()),
         [audience] => plain("audience", audience).map(str::to_owned),
-        // As it is where nothing names a cloud.
-        [] if !identity::names_a_cloud(request) => Ok(Cloud::Public.audience().into()),
-        [] => Ok(identity::authority(request, &None)?
-            .cloud()
-            .audience()
-            .into()),
         [_, second, ..] => Err(Error::invalid_configuration(format!(
             "a federated credential of Entra has one audience: remove '{}'",
             second.escape_debug()
@@ -147,7 +152,7 @@ mod tests {
     fn the_commands_name_exactly_this_account() {
         let text = snippet(&account("app"), ISSUER, &["api://AzureADTokenExchange"]).unwrap();
         for line in [
-            "az login --tenant contoso.com",
+            "az cloud set --name AzureCloud && az login --tenant contoso.com",
             "  --name 'gatepass-team-a-app' \\",
             "  --issuer 'https://oidc.example/Cluster/' \\",
             "  --subject 'system:serviceaccount:team-a:app' \\",
@@ -175,7 +180,12 @@ mod tests {
         };
         let identity = format!("contoso.com/{CLIENT}");
         let text = trust(&account("app"), &identity, ISSUER, &[], &china).unwrap();
-        assert!(text.contains("'api://AzureADTokenExchangeChina'"), "{text}");
+        for word in [
+            "--name AzureChinaCloud ",
+            "'api://AzureADTokenExchangeChina'",
+        ] {
+            assert!(text.contains(word), "{text}");
+        }
     }
 
     #[test]
@@ -224,7 +234,10 @@ mod tests {
     #[test]
     fn a_name_is_cut_to_what_is_legal() {
         let text = snippet(&account(&"a".repeat(253)), ISSUER, &[]).unwrap();
-        let name = text.lines().find(|line| line.contains("--name ")).unwrap();
+        let name = text
+            .lines()
+            .find(|line| line.starts_with("  --name "))
+            .unwrap();
         let name = name.split('\'').nth(1).unwrap();
         assert_eq!(name.len(), MAX_NAME);
     }

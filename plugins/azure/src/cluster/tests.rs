@@ -365,7 +365,9 @@ fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
     let whole = kubeconfig(&[(SERVER, PEM)]);
     let creating = r#"{"properties":{"provisioningState":"Creating","aadProfile":{}}}"#;
     let (unavailable, not_yet) = (ErrorCode::Unavailable, ErrorCode::NotYet);
-    let bomb = "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nclusters: *e\n";
+    let level = |(name, of): (&str, &str)| format!("{name}: &{name} [{}]\n", [of; 16].join(","));
+    let levels = [("a", "x"), ("b", "*a"), ("c", "*b"), ("e", "*c")].map(level);
+    let bomb = format!("{}clusters: *e\n", levels.concat());
     for (described, listed, expected) in [
         ("", usual(), unavailable),
         ("null", usual(), unavailable),
@@ -403,7 +405,7 @@ fn a_hostile_answer_is_an_error_that_shows_nothing_of_it() {
             unavailable,
         ),
         (DESCRIBED, yaml(&"[".repeat(20_000)), unavailable),
-        (DESCRIBED, yaml(bomb), unavailable),
+        (DESCRIBED, yaml(&bomb), unavailable),
         (
             DESCRIBED,
             yaml(&whole.replacen("https", "http", 1)),

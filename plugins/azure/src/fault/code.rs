@@ -41,7 +41,7 @@ pub(super) fn verdict(service: Service, code: &str, status: u16) -> Verdict {
     }
     let named = match service {
         Service::Entra => entra(code),
-        Service::Metadata => metadata(status),
+        Service::Metadata => entra(code).or_else(|| metadata(code, status)),
         Service::Registry => registry(status),
         Service::ResourceManager => resource_manager(code, status),
     };
@@ -96,7 +96,7 @@ fn federation(number: u64) -> Option<Verdict> {
         50_013 | 500_133 | 700_024 | 700_082 => Verdict::Denied(
             "the token or the assertion is expired or not valid yet: check the clocks of cluster and host",
         ),
-        50_027 | 700_229 | 900_384 => Verdict::Denied(
+        50_027 | 700_229 | 900_384 | 7_000_272 => Verdict::Denied(
             "Entra does not accept the token: check that the issuer's published keys are those that the cluster signs with",
         ),
         _ => return None,
@@ -116,6 +116,9 @@ fn client(number: u64) -> Option<Verdict> {
         7_000_222 => Verdict::Denied("the client secret has expired: make a new one"),
         50_012 | 700_027 | 700_030 => Verdict::Denied(
             "the application does not know the certificate: upload it to the application",
+        ),
+        700_021 | 700_023 => Verdict::Denied(
+            "the assertion is for another client or authority: check the client ID, the tenant and parameter cloud",
         ),
         700_025 => Verdict::Denied(
             "the application is public, and gives its tokens to people alone: use another",
@@ -139,7 +142,7 @@ fn request(number: u64) -> Option<Verdict> {
         50_049 | 90_038 | 90_051 | 900_382 | 900_432 => Verdict::Configuration(
             "the authority is of another cloud than the tenant or the resource: check the endpoint and parameter cloud",
         ),
-        28_002 | 28_003 | 70_011 | 700_022 | 700_023 | 1_002_012 => {
+        28_002 | 28_003 | 70_011 | 700_022 | 1_002_012 => {
             Verdict::Configuration("check the scope: it must be one resource and /.default")
         }
         50_001 | 500_011 | 650_052 | 650_057 => Verdict::Configuration(
@@ -162,11 +165,12 @@ fn passing(number: u64) -> Option<Verdict> {
 
 /// The statuses that the metadata service documents
 /// (learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token).
-fn metadata(status: u16) -> Option<Verdict> {
-    Some(match status {
-        404 | 410 => Verdict::NotYet("the metadata service is being updated, for up to 70 s"),
-        400 => Verdict::Denied(
-            "the machine has no such managed identity: assign one to it, or correct AZURE_CLIENT_ID",
+fn metadata(code: &str, status: u16) -> Option<Verdict> {
+    Some(match (code, status) {
+        (_, 404 | 410) => Verdict::NotYet("the metadata service is being updated, for up to 70 s"),
+        ("invalid_resource", 400) => Verdict::Configuration("check the scope"),
+        (_, 400) => Verdict::Denied(
+            "the machine has no such managed identity, or several: assign one to it, or name one in AZURE_CLIENT_ID",
         ),
         _ => return None,
     })

@@ -25,6 +25,9 @@ fn every_code_of_entra_says_who_must_act() {
         (700_082, 400, Denied, "clocks"),
         (500_133, 400, Denied, "clocks"),
         (900_384, 400, Denied, "keys"),
+        (7_000_272, 401, Denied, "keys"),
+        (700_021, 401, Denied, "another client"),
+        (700_023, 401, Denied, "another client"),
         (90_061, 400, Unavailable, "discovery"),
         (900_612, 400, Unavailable, "discovery"),
         (700_016, 400, InvalidConfiguration, "client ID"),
@@ -104,6 +107,20 @@ fn every_other_service_has_statuses_of_its_own() {
         |code: &str| format!(r#"{{"error":{{"code":"{code}","message":"Identity not found"}}}}"#);
     for (service, body, status, expected, word) in [
         (Metadata, oauth.to_owned(), 400, Denied, "AZURE_CLIENT_ID"),
+        (
+            Metadata,
+            oauth.replace("invalid_request", "invalid_resource"),
+            400,
+            InvalidConfiguration,
+            "scope",
+        ),
+        (
+            Metadata,
+            oauth.replace("Identity", "AADSTS500011: Identity"),
+            400,
+            InvalidConfiguration,
+            "resource",
+        ),
         (Metadata, oauth.to_owned(), 404, NotYet, "70 s"),
         (Metadata, oauth.to_owned(), 410, NotYet, "70 s"),
         (Metadata, oauth.to_owned(), 429, Throttled, "429"),
