@@ -19,8 +19,8 @@ type Step = (
 );
 
 /// A host that expects a fixed list of requests, in order, and answers each as told; one more is
-/// refused as not granted, and one that differs fails the test. Its clock stands still, its environment is what the test puts there,
-/// and it has a signer only where the test gives it one.
+/// refused as not granted, and one that differs fails the test. Its clock stands still, its
+/// environment is what the test puts there, and it has a signer only where the test gives it one.
 #[derive(Debug)]
 pub struct ScriptedHost {
     script: RefCell<VecDeque<Step>>,
