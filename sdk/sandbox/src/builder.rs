@@ -10,6 +10,7 @@ use crate::clock::{Clock, SandboxClock, SystemClock};
 use crate::cloud::Cloud;
 use crate::demo::Scene;
 use crate::foundation::Foundation;
+use crate::google::{Google, GoogleError};
 use crate::kubernetes::{Cluster, SetupError};
 use crate::metadata::Metadata;
 
@@ -40,6 +41,9 @@ pub enum StartError {
     /// A part of the scenario's Azure is wrong.
     #[error(transparent)]
     Azure(#[from] AzureError),
+    /// A part of the scenario's Google Cloud is wrong.
+    #[error(transparent)]
+    Google(#[from] GoogleError),
 }
 
 /// The options of a sandbox.
@@ -99,11 +103,17 @@ impl Builder {
         let metadata_address = metadata.local_addr()?;
         let aws = Arc::new(Aws::new(&foundation, metadata_address));
         let azure = Arc::new(Azure::new(&foundation, metadata_address));
-        let services = vec![aws.metadata_service(), azure.metadata_service()];
+        let google = Arc::new(Google::new(&foundation, metadata_address));
+        let services = vec![
+            aws.metadata_service(),
+            azure.metadata_service(),
+            google.metadata_service(),
+        ];
         foundation.serve_plain(metadata, Arc::new(Metadata::new(services)))?;
         let cloud = Arc::new(Cloud::new(vec![
             Arc::clone(&aws) as Arc<_>,
             Arc::clone(&azure) as Arc<_>,
+            Arc::clone(&google) as Arc<_>,
         ]));
         foundation.serve_tls(socket, Arc::clone(&cloud) as Arc<_>)?;
         let workload = if self.demo {
@@ -112,6 +122,7 @@ impl Builder {
                 management: &kubernetes,
                 aws: &aws,
                 azure: &azure,
+                google: &google,
             };
             Some(scene.seed()?)
         } else {
@@ -124,6 +135,7 @@ impl Builder {
             kubernetes,
             aws,
             azure,
+            google,
             cloud,
             workload,
         })

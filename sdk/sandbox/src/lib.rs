@@ -25,6 +25,7 @@ mod demo;
 mod dialer;
 mod fault;
 mod foundation;
+mod google;
 mod guarded;
 mod journal;
 mod json;
@@ -46,6 +47,10 @@ pub use crate::azure::{
 pub use crate::builder::{Builder, StartError};
 pub use crate::clock::{Clock, SandboxClock, SystemClock};
 pub use crate::fault::{Fault, Faults};
+pub use crate::google::{
+    GkeCluster, Google, GoogleError, GoogleLogin, Metadata as GoogleMetadata,
+    WorkloadIdentityProvider,
+};
 pub use crate::journal::Request;
 pub use crate::kubernetes::{Cluster, Rule, SetupError, TrustedIssuer};
 pub use crate::sandbox::Sandbox;

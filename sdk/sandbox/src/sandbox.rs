@@ -11,6 +11,7 @@ use crate::clock::SandboxClock;
 use crate::cloud::Cloud;
 use crate::fault::Faults;
 use crate::foundation::Foundation;
+use crate::google::Google;
 use crate::journal::Request;
 use crate::kubernetes::Cluster;
 
@@ -23,6 +24,7 @@ pub struct Sandbox {
     pub(crate) kubernetes: Arc<Cluster>,
     pub(crate) aws: Arc<Aws>,
     pub(crate) azure: Arc<Azure>,
+    pub(crate) google: Arc<Google>,
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) workload: Option<Arc<Cluster>>,
 }
@@ -46,7 +48,9 @@ impl Sandbox {
     /// Starts the demonstration scenario: tenants `tenant-a` and `tenant-b` with service accounts
     /// whose annotations name AWS roles and applications of Entra that trust exactly their account,
     /// an EKS and an AKS cluster that let those in, container registries, a managed identity of the
-    /// machine, and a further cluster that trusts the first one's issuer.
+    /// machine, and a further cluster that trusts the first one's issuer. On Google Cloud each tenant
+    /// has an account that acts as a service account, one that is let in under its own name, and a
+    /// repository; one GKE cluster lets both into the tenant's namespace.
     ///
     /// # Errors
     ///
@@ -106,6 +110,12 @@ impl Sandbox {
     #[must_use]
     pub fn azure(&self) -> &Azure {
         &self.azure
+    }
+
+    /// Google Cloud.
+    #[must_use]
+    pub fn google(&self) -> &Google {
+        &self.google
     }
 
     /// The fault rules, for every listener.

@@ -2,6 +2,7 @@
 
 mod aws;
 mod azure;
+mod google;
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use crate::aws::Aws;
 use crate::azure::Azure;
 use crate::builder::StartError;
 use crate::foundation::Foundation;
+use crate::google::Google;
 use crate::kubernetes::{Cluster, Rule, TrustedIssuer};
 
 const TENANTS: [&str; 2] = ["tenant-a", "tenant-b"];
@@ -19,6 +21,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) management: &'a Cluster,
     pub(crate) aws: &'a Aws,
     pub(crate) azure: &'a Azure,
+    pub(crate) google: &'a Google,
 }
 
 impl Scene<'_> {
@@ -26,6 +29,7 @@ impl Scene<'_> {
     pub(crate) fn seed(&self) -> Result<Arc<Cluster>, StartError> {
         aws::seed(self)?;
         azure::seed(self)?;
+        google::seed(self)?;
         self.workload()
     }
 

@@ -11,6 +11,10 @@ mod cluster_token;
 #[cfg(test)]
 mod fault;
 #[cfg(test)]
+mod google;
+#[cfg(test)]
+mod issuer;
+#[cfg(test)]
 mod kube_client;
 #[cfg(test)]
 mod metadata;

@@ -3,10 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use gatepass_sandbox::{Clock, TrustPolicy};
-use jsonwebtoken::jwk::Jwk;
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 
+use crate::issuer::Issuer;
 use crate::world::{STS, World, web_identity};
 
 #[tokio::test]
@@ -40,29 +39,6 @@ async fn a_workload_cluster_takes_tokens_meant_for_its_own_address() {
     assert_eq!(world.bearer(&url, &elsewhere).await.status, 401);
     world.sandbox.advance(Duration::from_secs(3_600));
     assert_eq!(world.bearer(&url, &good).await.status, 401);
-}
-
-/// A key of the test's own, its JWK set, and tokens signed with it.
-struct Issuer {
-    private: EncodingKey,
-    keys: String,
-}
-
-impl Issuer {
-    fn create() -> Self {
-        let pair = rcgen::KeyPair::generate().unwrap();
-        let private = EncodingKey::from_ec_pem(pair.serialize_pem().as_bytes()).unwrap();
-        let mut public = Jwk::from_encoding_key(&private, Algorithm::ES256).unwrap();
-        public.common.key_id = Some("one".to_owned());
-        let keys = json!({"keys": [public]}).to_string();
-        Self { private, keys }
-    }
-
-    fn token(&self, kid: Option<&str>, claims: &Value) -> String {
-        let mut header = Header::new(Algorithm::ES256);
-        header.kid = kid.map(str::to_owned);
-        jsonwebtoken::encode(&header, claims, &self.private).unwrap()
-    }
 }
 
 #[tokio::test]
