@@ -10,6 +10,7 @@ use crate::clock::{Clock, SandboxClock, SystemClock};
 use crate::cloud::Cloud;
 use crate::demo::Scene;
 use crate::foundation::Foundation;
+use crate::github::GitHub;
 use crate::google::{Google, GoogleError};
 use crate::kubernetes::{Cluster, SetupError};
 use crate::metadata::Metadata;
@@ -110,10 +111,12 @@ impl Builder {
             google.metadata_service(),
         ];
         foundation.serve_plain(metadata, Arc::new(Metadata::new(services)))?;
+        let github = Arc::new(GitHub::new(&foundation));
         let cloud = Arc::new(Cloud::new(vec![
             Arc::clone(&aws) as Arc<_>,
             Arc::clone(&azure) as Arc<_>,
             Arc::clone(&google) as Arc<_>,
+            Arc::clone(&github) as Arc<_>,
         ]));
         foundation.serve_tls(socket, Arc::clone(&cloud) as Arc<_>)?;
         let workload = if self.demo {
@@ -136,6 +139,7 @@ impl Builder {
             aws,
             azure,
             google,
+            github,
             cloud,
             workload,
         })

@@ -25,6 +25,7 @@ mod demo;
 mod dialer;
 mod fault;
 mod foundation;
+mod github;
 mod google;
 mod guarded;
 mod journal;
@@ -47,6 +48,7 @@ pub use crate::azure::{
 pub use crate::builder::{Builder, StartError};
 pub use crate::clock::{Clock, SandboxClock, SystemClock};
 pub use crate::fault::{Fault, Faults};
+pub use crate::github::{GitHub, Job, JobAccess};
 pub use crate::google::{
     GkeCluster, Google, GoogleError, GoogleLogin, Metadata as GoogleMetadata,
     WorkloadIdentityProvider,

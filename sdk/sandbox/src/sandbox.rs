@@ -11,6 +11,7 @@ use crate::clock::SandboxClock;
 use crate::cloud::Cloud;
 use crate::fault::Faults;
 use crate::foundation::Foundation;
+use crate::github::GitHub;
 use crate::google::Google;
 use crate::journal::Request;
 use crate::kubernetes::Cluster;
@@ -25,6 +26,7 @@ pub struct Sandbox {
     pub(crate) aws: Arc<Aws>,
     pub(crate) azure: Arc<Azure>,
     pub(crate) google: Arc<Google>,
+    pub(crate) github: Arc<GitHub>,
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) workload: Option<Arc<Cluster>>,
 }
@@ -116,6 +118,12 @@ impl Sandbox {
     #[must_use]
     pub fn google(&self) -> &Google {
         &self.google
+    }
+
+    /// GitHub Actions.
+    #[must_use]
+    pub fn github(&self) -> &GitHub {
+        &self.github
     }
 
     /// The fault rules, for every listener.

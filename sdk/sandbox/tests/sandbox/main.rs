@@ -11,6 +11,8 @@ mod cluster_token;
 #[cfg(test)]
 mod fault;
 #[cfg(test)]
+mod github;
+#[cfg(test)]
 mod google;
 #[cfg(test)]
 mod issuer;
