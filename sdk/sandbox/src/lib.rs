@@ -1,5 +1,6 @@
-//! A Kubernetes API and the endpoints of AWS and Azure that credentials come from, in one process, for
-//! tests and demonstrations of whatever exchanges identities.
+//! A Kubernetes API, OCI registries, and the endpoints of AWS, Azure, Google Cloud and GitHub Actions
+//! that credentials come from, in one process, for tests and demonstrations of whatever exchanges
+//! identities.
 //!
 //! It is strict where the real services are: signatures are recomputed, tokens are verified with the
 //! keys that their issuer publishes over HTTPS, and refusals carry the bodies that clients meet in
@@ -36,6 +37,7 @@ mod metadata;
 mod oidc;
 mod pattern;
 mod random;
+mod registry;
 mod sandbox;
 mod signing_key;
 mod token;
@@ -55,4 +57,5 @@ pub use crate::google::{
 };
 pub use crate::journal::Request;
 pub use crate::kubernetes::{Cluster, Rule, SetupError, TrustedIssuer};
+pub use crate::registry::{Registry, RegistryError, RegistryHost};
 pub use crate::sandbox::Sandbox;

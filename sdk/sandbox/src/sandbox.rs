@@ -15,6 +15,7 @@ use crate::github::GitHub;
 use crate::google::Google;
 use crate::journal::Request;
 use crate::kubernetes::Cluster;
+use crate::registry::Registry;
 
 /// A cloud and its clusters, until it is stopped or dropped.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub struct Sandbox {
     pub(crate) azure: Arc<Azure>,
     pub(crate) google: Arc<Google>,
     pub(crate) github: Arc<GitHub>,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) workload: Option<Arc<Cluster>>,
 }
@@ -124,6 +126,12 @@ impl Sandbox {
     #[must_use]
     pub fn github(&self) -> &GitHub {
         &self.github
+    }
+
+    /// OCI registries.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The fault rules, for every listener.

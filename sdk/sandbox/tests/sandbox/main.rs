@@ -9,6 +9,8 @@ mod azure;
 #[cfg(test)]
 mod cluster_token;
 #[cfg(test)]
+mod distribution;
+#[cfg(test)]
 mod fault;
 #[cfg(test)]
 mod github;
