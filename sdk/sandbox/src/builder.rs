@@ -10,9 +10,11 @@ use crate::clock::{Clock, SandboxClock, SystemClock};
 use crate::cloud::Cloud;
 use crate::demo::Scene;
 use crate::foundation::Foundation;
+use crate::github::GitHub;
 use crate::google::{Google, GoogleError};
 use crate::kubernetes::{Cluster, SetupError};
 use crate::metadata::Metadata;
+use crate::registry::Registry;
 
 /// Why a sandbox, or a cluster in it, cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -110,10 +112,17 @@ impl Builder {
             google.metadata_service(),
         ];
         foundation.serve_plain(metadata, Arc::new(Metadata::new(services)))?;
+        let github = Arc::new(GitHub::new(&foundation));
+        let registry = Arc::new(Registry::new(
+            &foundation,
+            vec![Arc::clone(&aws) as Arc<_>, Arc::clone(&google) as Arc<_>],
+        ));
         let cloud = Arc::new(Cloud::new(vec![
             Arc::clone(&aws) as Arc<_>,
             Arc::clone(&azure) as Arc<_>,
             Arc::clone(&google) as Arc<_>,
+            Arc::clone(&github) as Arc<_>,
+            Arc::clone(&registry) as Arc<_>,
         ]));
         foundation.serve_tls(socket, Arc::clone(&cloud) as Arc<_>)?;
         let workload = if self.demo {
@@ -136,6 +145,8 @@ impl Builder {
             aws,
             azure,
             google,
+            github,
+            registry,
             cloud,
             workload,
         })

@@ -1,5 +1,6 @@
-//! A Kubernetes API and the endpoints of AWS and Azure that credentials come from, in one process, for
-//! tests and demonstrations of whatever exchanges identities.
+//! A Kubernetes API, OCI registries, and the endpoints of AWS, Azure, Google Cloud and GitHub Actions
+//! that credentials come from, in one process, for tests and demonstrations of whatever exchanges
+//! identities.
 //!
 //! It is strict where the real services are: signatures are recomputed, tokens are verified with the
 //! keys that their issuer publishes over HTTPS, and refusals carry the bodies that clients meet in
@@ -25,6 +26,7 @@ mod demo;
 mod dialer;
 mod fault;
 mod foundation;
+mod github;
 mod google;
 mod guarded;
 mod journal;
@@ -35,6 +37,7 @@ mod metadata;
 mod oidc;
 mod pattern;
 mod random;
+mod registry;
 mod sandbox;
 mod signing_key;
 mod token;
@@ -47,10 +50,12 @@ pub use crate::azure::{
 pub use crate::builder::{Builder, StartError};
 pub use crate::clock::{Clock, SandboxClock, SystemClock};
 pub use crate::fault::{Fault, Faults};
+pub use crate::github::{GitHub, Job, JobAccess};
 pub use crate::google::{
     GkeCluster, Google, GoogleError, GoogleLogin, Metadata as GoogleMetadata,
     WorkloadIdentityProvider,
 };
 pub use crate::journal::Request;
 pub use crate::kubernetes::{Cluster, Rule, SetupError, TrustedIssuer};
+pub use crate::registry::{Registry, RegistryError, RegistryHost};
 pub use crate::sandbox::Sandbox;

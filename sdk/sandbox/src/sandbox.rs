@@ -11,9 +11,11 @@ use crate::clock::SandboxClock;
 use crate::cloud::Cloud;
 use crate::fault::Faults;
 use crate::foundation::Foundation;
+use crate::github::GitHub;
 use crate::google::Google;
 use crate::journal::Request;
 use crate::kubernetes::Cluster;
+use crate::registry::Registry;
 
 /// A cloud and its clusters, until it is stopped or dropped.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Sandbox {
     pub(crate) aws: Arc<Aws>,
     pub(crate) azure: Arc<Azure>,
     pub(crate) google: Arc<Google>,
+    pub(crate) github: Arc<GitHub>,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) cloud: Arc<Cloud>,
     pub(crate) workload: Option<Arc<Cluster>>,
 }
@@ -48,8 +52,9 @@ impl Sandbox {
     /// Starts the demonstration scenario: tenants `tenant-a` and `tenant-b` with service accounts
     /// whose annotations name AWS roles and applications of Entra that trust exactly their account,
     /// an EKS and an AKS cluster that let those in, container registries, a managed identity of the
-    /// machine, and a further cluster that trusts the first one's issuer. On Google Cloud each tenant has an account that acts as a service account, one that is let in under its own
-    /// name, and a repository; one GKE cluster lets both into the tenant's namespace.
+    /// machine, and a further cluster that trusts the first one's issuer. On Google Cloud each tenant
+    /// has an account that acts as a service account, one that is let in under its own name, and a
+    /// repository; one GKE cluster lets both into the tenant's namespace.
     ///
     /// # Errors
     ///
@@ -115,6 +120,18 @@ impl Sandbox {
     #[must_use]
     pub fn google(&self) -> &Google {
         &self.google
+    }
+
+    /// GitHub Actions.
+    #[must_use]
+    pub fn github(&self) -> &GitHub {
+        &self.github
+    }
+
+    /// OCI registries.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// The fault rules, for every listener.

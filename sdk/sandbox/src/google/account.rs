@@ -22,7 +22,7 @@ pub(crate) struct ServiceAccount {
 }
 
 /// A user who let a client act for them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Consent {
     pub(crate) client_id: String,
     pub(crate) client_secret: String,

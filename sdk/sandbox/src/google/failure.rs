@@ -67,19 +67,18 @@ impl Failure {
     /// The answer to a request without a token.
     pub(crate) fn credentials_missing() -> Self {
         let message = "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.";
-        Self::new(401, "UNAUTHENTICATED", message).because("CREDENTIALS_MISSING", "googleapis.com")
+        Self::new(401, "UNAUTHENTICATED", message).because("CREDENTIALS_MISSING")
     }
 
     /// The answer to a token that is unknown, malformed or over.
     pub(crate) fn credentials_invalid(reason: &str) -> Self {
         let message = "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.";
-        Self::new(401, "UNAUTHENTICATED", message).because(reason, "googleapis.com")
+        Self::new(401, "UNAUTHENTICATED", message).because(reason)
     }
 
     pub(crate) fn scope_insufficient() -> Self {
         let message = "Request had insufficient authentication scopes.";
-        Self::new(403, "PERMISSION_DENIED", message)
-            .because("ACCESS_TOKEN_SCOPE_INSUFFICIENT", "googleapis.com")
+        Self::new(403, "PERMISSION_DENIED", message).because("ACCESS_TOKEN_SCOPE_INSUFFICIENT")
     }
 
     pub(crate) fn permission_denied(permission: &str, message: impl Into<String>) -> Self {
@@ -93,11 +92,11 @@ impl Failure {
         failure
     }
 
-    fn because(mut self, reason: &str, domain: &str) -> Self {
+    fn because(mut self, reason: &str) -> Self {
         self.info = Some(json!({
             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
             "reason": reason,
-            "domain": domain,
+            "domain": "googleapis.com",
         }));
         self
     }
@@ -138,6 +137,6 @@ pub(crate) fn throttled(service: Service) -> Answer {
     }
     let message = "Quota exceeded for quota metric 'Requests' and limit 'Requests per minute'.";
     Failure::new(429, "RESOURCE_EXHAUSTED", message)
-        .because("RATE_LIMIT_EXCEEDED", "googleapis.com")
+        .because("RATE_LIMIT_EXCEEDED")
         .answer(Protocol::Api)
 }

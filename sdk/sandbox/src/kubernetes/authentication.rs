@@ -57,14 +57,15 @@ pub(crate) trait Authenticator: Send + Sync {
     fn authenticate<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Option<User>>;
 }
 
-/// A foreign OIDC issuer whose tokens a cluster accepts.
+/// A foreign OIDC issuer whose tokens a cluster or a registry accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedIssuer {
     /// The issuer's https URL, as in `iss`.
     pub url: String,
     /// A token must be meant for one of these.
     pub audiences: Vec<String>,
-    /// Put before `sub` to make the user name. The API server's own default is the issuer and `#`.
+    /// Put before `sub` to make the user name. The API server's own default is the issuer and `#`;
+    /// that of the registry zot is the issuer and `/`.
     pub username_prefix: String,
 }
 

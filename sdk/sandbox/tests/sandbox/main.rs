@@ -9,7 +9,11 @@ mod azure;
 #[cfg(test)]
 mod cluster_token;
 #[cfg(test)]
+mod distribution;
+#[cfg(test)]
 mod fault;
+#[cfg(test)]
+mod github;
 #[cfg(test)]
 mod google;
 #[cfg(test)]

@@ -228,3 +228,31 @@ async fn a_refused_action_names_caller_action_and_resource() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_password_opens_the_registry_that_it_is_for() {
+    let world = World::demo().await;
+    let key = world.assume("tenant-a-ecr-sa", ROLE).await;
+    let api = "api.ecr.us-east-1.amazonaws.com";
+    let reply = ask(&world, &key, api, "us-east-1", PRIVATE, "{}").await;
+    let token = reply.json()["authorizationData"][0]["authorizationToken"].clone();
+    let token = token.as_str().unwrap();
+    for (host, authorization, status) in [
+        ("123456789012.dkr.ecr.us-east-1.amazonaws.com", token, 200),
+        (
+            "123456789012.dkr.ecr.us-east-1.amazonaws.com",
+            "QVdTOng=",
+            401,
+        ),
+        ("123456789012.dkr.ecr.us-west-2.amazonaws.com", token, 401),
+        ("210987654321.dkr.ecr.us-east-1.amazonaws.com", token, 401),
+        ("public.ecr.aws", token, 401),
+    ] {
+        let request = http::Request::get(format!("https://{host}/v2/"))
+            .header("authorization", format!("Basic {authorization}"));
+        let reply = world.send(request.body(String::new()).unwrap()).await;
+        assert_eq!(reply.status, status, "{host}: {}", reply.body);
+        let challenge = reply.header("www-authenticate");
+        assert_eq!(challenge.starts_with("Basic realm="), status == 401);
+    }
+}
