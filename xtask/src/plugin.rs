@@ -9,7 +9,7 @@ use std::path::Path;
 const TARGET: &str = "wasm32-wasip2";
 
 /// The bundled plugins: a folder under `plugins/` each.
-const PLUGINS: &[&str] = &["aws", "azure", "gcp", "generic"];
+const PLUGINS: &[&str] = &["aws", "azure", "gcp", "generic", "github", "spiffe"];
 
 /// Guests of the tests: a folder under `tests/guests/` each.
 const GUESTS: &[&str] = &["hostile"];

@@ -7,7 +7,7 @@ use crate::sign::keys;
 use aws_sigv4::sign::v4;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-use gatepass_sdk::{Authority, AwsKeys, Credential, Error, Facts, Host, Request};
+use gatepass_sdk::{Authority, AwsKeys, Credential, Error, Facts, GitTarget, Host, Request};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
@@ -32,16 +32,6 @@ const MAX_NAME: usize = 100;
 
 /// The port that `https` URLs leave out.
 const HTTPS_PORT: u16 = 443;
-
-/// Where to log in to fetch from a repository or push to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GitTarget {
-    /// What distinguishes one login from another beside the access token: a password is for one
-    /// repository.
-    pub(crate) cache_input: String,
-    /// The request for the keys that sign.
-    pub(crate) access: Request,
-}
 
 /// A repository of CodeCommit.
 #[derive(Clone, Debug, PartialEq, Eq)]

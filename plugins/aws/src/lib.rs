@@ -8,7 +8,6 @@ mod endpoint;
 mod exchange;
 mod facts;
 mod fault;
-#[cfg_attr(not(test), expect(dead_code, reason = "awaits the optional interface"))]
 mod git;
 mod identity;
 mod parameter;
@@ -19,12 +18,12 @@ mod session_name;
 mod sign;
 mod terms;
 mod token;
-#[cfg_attr(not(test), expect(dead_code, reason = "awaits the optional interface"))]
 mod trust;
 
 use gatepass_sdk::{
     Annotation, ClusterAccess, ClusterReference, Credential, Description, Error, Exchange, Facts,
-    Host, Provider, RegistryTarget, Request, SourceKind, Subject, Verb, Wishes,
+    Git, GitTarget, Host, Provider, RegistryTarget, Request, SourceKind, Subject, Trust, Verb,
+    Wishes,
 };
 use std::collections::BTreeMap;
 
@@ -131,7 +130,38 @@ impl Provider for Aws {
     }
 }
 
-gatepass_sdk::export!(Aws);
+impl Git for Aws {
+    fn repository(&self, url: &str, facts: &Facts, request: &Request) -> Result<GitTarget, Error> {
+        git::target(url, facts, request)
+    }
+
+    fn git_credentials(
+        &self,
+        url: &str,
+        access: &Credential,
+        facts: &Facts,
+        request: &Request,
+        host: &dyn Host,
+    ) -> Result<Credential, Error> {
+        git::login(url, access, facts, request, host)
+    }
+}
+
+impl Trust for Aws {
+    fn policy(
+        &self,
+        subject: &Subject,
+        identity: &str,
+        issuer: &str,
+        audiences: &[String],
+        _: &Facts,
+        request: &Request,
+    ) -> Result<String, Error> {
+        trust::trust(subject, identity, issuer, audiences, request)
+    }
+}
+
+gatepass_sdk::export!(Aws, git, trust);
 
 #[cfg(test)]
 mod tests {

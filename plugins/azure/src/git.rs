@@ -3,16 +3,7 @@
 use crate::cloud::{Cloud, Resource};
 use crate::identity;
 use crate::registry::bearer;
-use gatepass_sdk::{Authority, Credential, Error, Facts, Host, Request};
-
-/// What a login to a Git remote needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GitTarget {
-    /// What distinguishes one login from another beside the access token.
-    pub(crate) cache_input: String,
-    /// The request for the access token that the login needs.
-    pub(crate) access: Request,
-}
+use gatepass_sdk::{Authority, Credential, Error, Facts, GitTarget, Host, Request};
 
 /// One token is good for every remote, so that remotes do not tell logins apart.
 const CACHE_INPUT: &str = "azure-devops";

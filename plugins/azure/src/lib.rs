@@ -9,10 +9,6 @@ mod der;
 mod discover;
 mod exchange;
 mod fault;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the contract has no verb for Git remotes yet")
-)]
 mod git;
 mod identity;
 mod identity_binding;
@@ -21,16 +17,13 @@ mod parameter;
 mod principal;
 mod registry;
 mod token;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the contract has no verb for trust policies yet")
-)]
 mod trust;
 
 use cloud::Cloud;
 use gatepass_sdk::{
     Annotation, ClusterAccess, ClusterReference, Credential, Description, Error, Exchange, Facts,
-    Host, Provider, RegistryTarget, Request, SourceKind, Subject, Verb, Wishes,
+    Git, GitTarget, Host, Provider, RegistryTarget, Request, SourceKind, Subject, Trust, Verb,
+    Wishes,
 };
 use std::collections::BTreeMap;
 
@@ -182,7 +175,38 @@ fn hosts() -> Vec<String> {
     fixed.chain(registry::wishes()).chain(others).collect()
 }
 
-gatepass_sdk::export!(Azure);
+impl Git for Azure {
+    fn repository(&self, url: &str, facts: &Facts, request: &Request) -> Result<GitTarget, Error> {
+        git::target(url, facts, request)
+    }
+
+    fn git_credentials(
+        &self,
+        url: &str,
+        access: &Credential,
+        facts: &Facts,
+        request: &Request,
+        host: &dyn Host,
+    ) -> Result<Credential, Error> {
+        git::login(url, access, facts, request, host)
+    }
+}
+
+impl Trust for Azure {
+    fn policy(
+        &self,
+        subject: &Subject,
+        identity: &str,
+        issuer: &str,
+        audiences: &[String],
+        _: &Facts,
+        request: &Request,
+    ) -> Result<String, Error> {
+        trust::trust(subject, identity, issuer, audiences, request)
+    }
+}
+
+gatepass_sdk::export!(Azure, git, trust);
 
 #[cfg(test)]
 mod tests {

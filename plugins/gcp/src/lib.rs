@@ -13,16 +13,12 @@ mod parameter;
 mod registry;
 mod scope;
 mod token;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no verb of the contract answers with it yet")
-)]
 mod trust;
 mod universe;
 
 use gatepass_sdk::{
     Annotation, ClusterAccess, ClusterReference, Credential, Description, Error, Exchange, Facts,
-    Host, Provider, RegistryTarget, Request, SourceKind, Subject, Verb, Wishes,
+    Host, Provider, RegistryTarget, Request, SourceKind, Subject, Trust, Verb, Wishes,
 };
 use std::collections::BTreeMap;
 
@@ -165,7 +161,21 @@ fn wishes() -> Wishes {
     }
 }
 
-gatepass_sdk::export!(Gcp);
+impl Trust for Gcp {
+    fn policy(
+        &self,
+        subject: &Subject,
+        identity: &str,
+        issuer: &str,
+        audiences: &[String],
+        _: &Facts,
+        request: &Request,
+    ) -> Result<String, Error> {
+        trust::trust(subject, identity, issuer, audiences, request)
+    }
+}
+
+gatepass_sdk::export!(Gcp, trust);
 
 #[cfg(test)]
 mod tests {

@@ -5,10 +5,11 @@ mod cluster;
 mod exchange;
 mod identity;
 mod registry;
+mod trust;
 
 use gatepass_sdk::{
     ClusterAccess, ClusterReference, Credential, Description, Error, Exchange, Facts, Host,
-    Provider, RegistryTarget, Request, SourceKind, Subject, Verb, Wishes,
+    Provider, RegistryTarget, Request, SourceKind, Subject, Trust, Verb, Wishes,
 };
 
 /// The provider.
@@ -98,7 +99,21 @@ impl Provider for Generic {
     }
 }
 
-gatepass_sdk::export!(Generic);
+impl Trust for Generic {
+    fn policy(
+        &self,
+        subject: &Subject,
+        identity: &str,
+        issuer: &str,
+        audiences: &[String],
+        _: &Facts,
+        request: &Request,
+    ) -> Result<String, Error> {
+        trust::trust(subject, identity, issuer, audiences, request)
+    }
+}
+
+gatepass_sdk::export!(Generic, trust);
 
 #[cfg(test)]
 mod tests {

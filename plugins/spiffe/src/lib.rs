@@ -10,7 +10,7 @@ mod trust;
 
 use gatepass_sdk::{
     ClusterAccess, ClusterReference, Credential, Description, Error, Exchange, Facts, Host,
-    Provider, RegistryTarget, Request, SourceKind, Subject, Verb, Wishes,
+    Provider, RegistryTarget, Request, SourceKind, Subject, Trust, Verb, Wishes,
 };
 use std::collections::BTreeMap;
 
@@ -102,7 +102,21 @@ impl Provider for Spiffe {
     }
 }
 
-gatepass_sdk::export!(Spiffe);
+impl Trust for Spiffe {
+    fn policy(
+        &self,
+        subject: &Subject,
+        identity: &str,
+        issuer: &str,
+        audiences: &[String],
+        _: &Facts,
+        request: &Request,
+    ) -> Result<String, Error> {
+        trust::trust(subject, identity, issuer, audiences, request)
+    }
+}
+
+gatepass_sdk::export!(Spiffe, trust);
 
 #[cfg(test)]
 mod tests {

@@ -12,10 +12,6 @@ use serde_json::{Value, json};
 /// # Errors
 ///
 /// `unsupported` for a subject that is no object; `invalid-configuration` if the request is wrong.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "asked for through an interface of its own")
-)]
 pub(crate) fn trust(
     subject: &Subject,
     identity: &str,
