@@ -93,19 +93,24 @@ impl KeyHistory {
         self.earlier
             .retain(|earlier| earlier.key != *key.verification());
         self.current = Some(Arc::new(key));
+        self.change(now);
         true
     }
 
     /// Lets no key sign from now on.
     pub fn withdraw(&mut self, now: SystemTime) {
-        self.earlier.retain(|earlier| now < earlier.until);
-        self.changed = seconds(now).max(self.changed.saturating_add(1));
         if let Some(key) = self.current.take() {
             self.earlier.push(Earlier {
                 key: Arc::clone(key.verification()),
                 until: now.checked_add(AFTERLIFE).unwrap_or(now),
             });
+            self.change(now);
         }
+    }
+
+    fn change(&mut self, now: SystemTime) {
+        self.earlier.retain(|earlier| now < earlier.until);
+        self.changed = seconds(now).max(self.changed.saturating_add(1));
     }
 
     /// See [`SigningKeys::published`].

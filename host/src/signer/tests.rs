@@ -248,7 +248,10 @@ fn a_key_is_published_for_as_long_as_what_it_signed_may_live() {
     );
     assert_eq!(count(HOUR * 3), 1);
     assert_eq!(count(HOUR * 5), 0);
-    assert!(sequence(HOUR * 3) > ended);
+    let withdrawn = sequence(HOUR * 3);
+    assert!(withdrawn > ended);
+    keys.0.lock().unwrap().withdraw(start + HOUR * 3);
+    assert_eq!(sequence(HOUR * 3), withdrawn, "there was none to withdraw");
 }
 
 #[test]
