@@ -242,7 +242,11 @@ async fn a_region_that_nobody_names_is_asked_for() {
     let nowhere = FixedEnvironment::default().variable("AWS_EC2_METADATA_DISABLED", "true");
     let house = House::ambient(&["aws"], |_| nowhere).await.unwrap();
     let request = CredentialRequest::builder("aws").service_account("tenant-a", "tenant-a-ecr-sa");
-    let error = house.host.access_token(&request.build().unwrap()).await.unwrap_err();
+    let error = house
+        .host
+        .access_token(&request.build().unwrap())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
     assert!(error.to_string().contains("region"), "{error}");
     assert_eq!((house.tokens(), house.asked(EXCHANGE)), (0, 0));
@@ -253,9 +257,17 @@ async fn an_account_without_a_region_has_that_of_the_host() {
     let here = FixedEnvironment::default().variable("AWS_REGION", "eu-west-1");
     let house = House::ambient(&["aws"], |_| here).await.unwrap();
     let request = CredentialRequest::builder("aws").service_account("tenant-a", "tenant-a-ecr-sa");
-    house.host.access_token(&request.build().unwrap()).await.unwrap();
+    house
+        .host
+        .access_token(&request.build().unwrap())
+        .await
+        .unwrap();
     let requests = house.sandbox.requests();
-    assert!(requests.iter().any(|request| request.host == "sts.eu-west-1.amazonaws.com"));
+    assert!(
+        requests
+            .iter()
+            .any(|request| request.host == "sts.eu-west-1.amazonaws.com")
+    );
 }
 
 /// The source that a credential says it comes from.
@@ -283,9 +295,17 @@ async fn the_process_becomes_the_role_of_its_instance() {
     let request = CredentialRequest::builder("aws").build().unwrap();
     let issued = house.host.access_token(&request).await.unwrap();
     assert_eq!(source(&issued), Some("instance"));
-    let login = house.host.registry_credential(&request, &repository()).await.unwrap();
+    let login = house
+        .host
+        .registry_credential(&request, &repository())
+        .await
+        .unwrap();
     assert!(matches!(login.value.login().material(), Material::Basic(_)));
-    house.host.cluster_access(&request, &cluster()).await.unwrap();
+    house
+        .host
+        .cluster_access(&request, &cluster())
+        .await
+        .unwrap();
     assert_eq!(house.tokens(), 0);
 }
 
@@ -296,12 +316,19 @@ async fn the_process_becomes_the_role_of_its_container() {
         aws.role(NODE, TrustPolicy::default()).unwrap();
         aws.set_container(Some(NODE), Some("pod-token"));
         FixedEnvironment::default()
-            .variable("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v1/credentials")
+            .variable(
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                "http://169.254.170.23/v1/credentials",
+            )
             .variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "/var/run/token")
             .file("/var/run/token", "pod-token\n")
     });
     let house = house.await.unwrap();
-    let issued = house.host.access_token(&ambient().build().unwrap()).await.unwrap();
+    let issued = house
+        .host
+        .access_token(&ambient().build().unwrap())
+        .await
+        .unwrap();
     assert_eq!(source(&issued), Some("container"));
 }
 
@@ -310,7 +337,9 @@ async fn the_process_becomes_the_role_of_its_container() {
 async fn the_process_becomes_the_role_of_its_token_file() {
     let house = House::ambient(&["aws"], |sandbox| {
         let kubernetes = sandbox.kubernetes();
-        kubernetes.apply_service_account("flux-system", "source-controller", &[]).unwrap();
+        kubernetes
+            .apply_service_account("flux-system", "source-controller", &[])
+            .unwrap();
         let issuer = kubernetes.issuer();
         let subject = "system:serviceaccount:flux-system:source-controller";
         let trust = TrustPolicy::web_identity(&issuer, &[subject]);
@@ -321,7 +350,11 @@ async fn the_process_becomes_the_role_of_its_token_file() {
             .file("/var/run/token", format!("{}\n", pod_token(sandbox)))
     });
     let house = house.await.unwrap();
-    let issued = house.host.access_token(&ambient().build().unwrap()).await.unwrap();
+    let issued = house
+        .host
+        .access_token(&ambient().build().unwrap())
+        .await
+        .unwrap();
     assert_eq!(source(&issued), Some("web-identity"));
     assert_eq!(&*issued.identity, NODE);
     assert_eq!(house.asked(EXCHANGE), 1);
@@ -329,11 +362,9 @@ async fn the_process_becomes_the_role_of_its_token_file() {
 
 /// What the kubelet puts into a pod's volume.
 fn pod_token(sandbox: &Sandbox) -> String {
-    let token = sandbox.kubernetes().account_token(
-        "flux-system",
-        "source-controller",
-        &["sts.amazonaws.com"],
-    );
+    let audiences = ["sts.amazonaws.com"];
+    let kubernetes = sandbox.kubernetes();
+    let token = kubernetes.volume_token("flux-system", "source-controller", &audiences);
     token.unwrap()
 }
 
@@ -353,28 +384,44 @@ async fn a_source_that_is_not_granted_is_not_tried() {
             .variable("AWS_SECRET_ACCESS_KEY", "canary")
     });
     let house = house.await.unwrap();
-    let error = house.host.access_token(&ambient().build().unwrap()).await.unwrap_err();
+    let error = house
+        .host
+        .access_token(&ambient().build().unwrap())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Egress, "{error}");
     let requests = house.sandbox.requests();
-    assert!(requests.iter().all(|request| !request.path.starts_with("/latest")), "{requests:?}");
+    assert!(
+        requests
+            .iter()
+            .all(|request| !request.path.starts_with("/latest")),
+        "{requests:?}"
+    );
     assert!(house.host.access_token(&tenant_a().unwrap()).await.is_ok());
 }
 
 fn role(arn: &str, more: &[(&str, &str)]) -> AccessRequest {
     let pairs = [("role-arn", arn)].into_iter().chain(more.iter().copied());
     AccessRequest {
-        parameters: pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        parameters: pairs
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
         ..AccessRequest::default()
     }
 }
+
+/// An issuer that IAM takes, which has no port.
+const ISSUER: &str = "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF";
 
 const OTHER: &str = "arn:aws:iam::210987654321:role/tenant-a";
 
 #[tokio::test]
 async fn a_chain_leads_into_another_account_with_its_external_id() {
     let house = house().await;
-    let trust = TrustPolicy::principal("arn:aws:iam::123456789012:role/tenant-a-ecr");
-    let trust = trust.external_id("shared");
+    let trust = TrustPolicy {
+        external_id: Some("shared".into()),
+        ..TrustPolicy::principals(&["arn:aws:iam::123456789012:role/tenant-a-ecr"])
+    };
     house.sandbox.aws().role(OTHER, trust).unwrap();
     let chain = |more: &[(&str, &str)]| {
         let first = CredentialRequest::builder("aws")
@@ -382,32 +429,52 @@ async fn a_chain_leads_into_another_account_with_its_external_id() {
             .region("us-east-1");
         first.link(role(OTHER, more)).build().unwrap()
     };
-    let issued = house.host.access_token(&chain(&[("external-id", "shared")])).await.unwrap();
+    let issued = house
+        .host
+        .access_token(&chain(&[("external-id", "shared")]))
+        .await
+        .unwrap();
     assert_eq!(&*issued.identity, OTHER);
     assert_eq!((house.asked(EXCHANGE), house.asked("AssumeRole")), (1, 1));
     let error = house.host.access_token(&chain(&[])).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
-    assert_eq!(house.asked(EXCHANGE), 1, "the first link came from the cache");
+    assert_eq!(
+        house.asked(EXCHANGE),
+        1,
+        "the first link came from the cache"
+    );
     let long = chain(&[("external-id", "shared"), ("duration-seconds", "7200")]);
     let asked = house.asked("AssumeRole");
     let error = house.host.access_token(&long).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
-    assert_eq!(house.asked("AssumeRole"), asked, "it was told before the call");
+    assert_eq!(
+        house.asked("AssumeRole"),
+        asked,
+        "it was told before the call"
+    );
 }
 
 #[tokio::test]
 async fn static_keys_begin_a_chain() {
     let house = house().await;
-    let key = house.sandbox.aws().user("arn:aws:iam::123456789012:user/cluster-admin").unwrap();
-    let trust = TrustPolicy::principal("arn:aws:iam::123456789012:user/cluster-admin");
+    let key = house
+        .sandbox
+        .aws()
+        .user("arn:aws:iam::123456789012:user/cluster-admin")
+        .unwrap();
+    let trust = TrustPolicy::principals(&["arn:aws:iam::123456789012:user/cluster-admin"]);
     house.sandbox.aws().role(OTHER, trust).unwrap();
     let keys = StartingKeys::new(AwsKeys {
-        access_key_id: key.id.clone(),
-        secret_access_key: key.secret.clone().into(),
+        access_key_id: key.access_key_id,
+        secret_access_key: key.secret_access_key.into(),
         session_token: None,
     });
     let chain = ambient().start_with(keys).link(role(OTHER, &[]));
-    let issued = house.host.access_token(&chain.build().unwrap()).await.unwrap();
+    let issued = house
+        .host
+        .access_token(&chain.build().unwrap())
+        .await
+        .unwrap();
     assert_eq!(&*issued.identity, OTHER);
 }
 
@@ -421,7 +488,10 @@ async fn an_account_that_is_not_the_expected_one_is_denied() {
     });
     let house = house.await.unwrap();
     for (account, expected) in [("123456789012", true), ("210987654321", false)] {
-        let request = ambient().parameter("expected-account", account).build().unwrap();
+        let request = ambient()
+            .parameter("expected-account", account)
+            .build()
+            .unwrap();
         let outcome = house.host.access_token(&request).await;
         assert_eq!(outcome.is_ok(), expected, "{account}: {outcome:?}");
     }
@@ -430,7 +500,9 @@ async fn an_account_that_is_not_the_expected_one_is_denied() {
 #[tokio::test]
 async fn a_git_remote_gets_a_login_of_its_own() {
     let house = house().await;
-    let url = "https://git-codecommit.us-east-1.amazonaws.com/v1/repos/app".parse().unwrap();
+    let url = "https://git-codecommit.us-east-1.amazonaws.com/v1/repos/app"
+        .parse()
+        .unwrap();
     let request = tenant_a().unwrap();
     let issued = house.host.git_credential(&request, &url).await.unwrap();
     let Material::Basic(basic) = issued.value.material() else {
@@ -439,19 +511,32 @@ async fn a_git_remote_gets_a_login_of_its_own() {
     assert!(basic.username.contains('%') && basic.password.expose().contains('Z'));
     let again = house.host.git_credential(&request, &url).await.unwrap();
     assert_eq!(again.origination, Origination::Cache);
-    let foreign = "https://git-codecommit.us-east-1.amazonaws.com.evil.example/x".parse().unwrap();
-    let error = house.host.git_credential(&request, &foreign).await.unwrap_err();
+    let foreign = "https://git-codecommit.us-east-1.amazonaws.com.evil.example/x"
+        .parse()
+        .unwrap();
+    let error = house
+        .host
+        .git_credential(&request, &foreign)
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
 }
 
 #[tokio::test]
 async fn the_policy_that_the_role_needs_is_told() {
     let house = house().await;
-    let policy = house.host.trust_policy(&tenant_a().unwrap(), None).await.unwrap();
-    assert_eq!(policy.issuer, house.sandbox.kubernetes().issuer());
+    let policy = house
+        .host
+        .trust_policy(&tenant_a().unwrap(), Some(ISSUER))
+        .await
+        .unwrap();
+    assert_eq!(policy.issuer, ISSUER);
     let document: serde_json::Value = serde_json::from_str(&policy.text).unwrap();
     let statement = document["Statement"][0].to_string();
-    assert!(statement.contains("system:serviceaccount:tenant-a:tenant-a-ecr-sa"), "{statement}");
+    assert!(
+        statement.contains("system:serviceaccount:tenant-a:tenant-a-ecr-sa"),
+        "{statement}"
+    );
     assert!(statement.contains("sts.amazonaws.com"), "{statement}");
     assert_eq!(house.tokens(), 0);
 }

@@ -1,12 +1,14 @@
 //! A sandbox, and a host whose plugins reach nothing else.
 
 use crate::component;
+use crate::signing::{ISSUER, SIGNING_SECRET, SigningSecret, publish};
 use anyhow::{Context, Result};
 use gatepass::clock::ManualClock;
-use gatepass::config::{HostConfig, PluginConfig};
+use gatepass::config::{HostConfig, PluginConfig, SpiffeConfig};
 use gatepass::environment::FixedEnvironment;
 use gatepass::kubernetes::KubernetesServiceAccounts;
 use gatepass::plugin::{Digest, PluginEngine};
+use gatepass::signer::Signer;
 use gatepass::{ClusterReference, CredentialHost, CredentialRequest, Error};
 use gatepass_sandbox::{Clock, Sandbox};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -24,6 +26,8 @@ pub struct House {
     pub host: CredentialHost,
     /// The host's clock. It stands still at the time at which the house was built.
     pub clock: Arc<ManualClock>,
+    /// Who signs for objects, if anybody does.
+    pub signer: Option<Signer>,
 }
 
 impl House {
@@ -97,6 +101,7 @@ impl House {
             sandbox,
             host,
             clock,
+            signer: None,
         })
     }
 
@@ -107,6 +112,38 @@ impl House {
     /// The kubeconfig is refused.
     pub async fn kubernetes(&self, user: &str) -> Result<kube::Client> {
         client(&self.sandbox, user).await
+    }
+
+    /// A house whose host signs for objects with the key of a Secret, in the trust domain `example.org`, as
+    /// [`ISSUER`], which the sandbox's workload cluster trusts; with these bundled plugins alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub async fn signing(providers: &[&str]) -> Result<Self> {
+        let sandbox = Sandbox::demo().await?;
+        let keys = Arc::new(SigningSecret::new()?.watched(&sandbox).await?);
+        let spiffe = SpiffeConfig {
+            trust_domain: "example.org".into(),
+            issuer: Some(ISSUER.into()),
+            secret_name: SIGNING_SECRET.into(),
+            secret_namespace: None,
+        };
+        let signer = spiffe.signer(keys)?;
+        publish(&sandbox, &signer)?;
+        let mut config = configuration(&sandbox);
+        config.plugins = HostConfig::bundled(providers).plugins;
+        let clock = Arc::new(ManualClock::at(sandbox.clock().now()));
+        let engine = engine()?
+            .with_clock(clock.clone())
+            .with_signer(signer.clone());
+        let host = build(&config, &sandbox, &engine, "admin", &clock).await?;
+        Ok(Self {
+            sandbox,
+            host,
+            clock,
+            signer: Some(signer),
+        })
     }
 
     /// What a remote cluster tells the bearer of this access in a tenant's namespace.
@@ -225,7 +262,7 @@ async fn build(
         .build()?)
 }
 
-async fn client(sandbox: &Sandbox, user: &str) -> Result<kube::Client> {
+pub(crate) async fn client(sandbox: &Sandbox, user: &str) -> Result<kube::Client> {
     let kubeconfig = Kubeconfig::from_yaml(&sandbox.kubernetes().kubeconfig(user))?;
     let mut config =
         kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;

@@ -3,3 +3,4 @@
 pub mod component;
 pub mod house;
 pub mod peer;
+pub mod signing;

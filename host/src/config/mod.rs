@@ -20,9 +20,11 @@
 //! A field that it does not know is an error: a misspelt restriction must not be ignored.
 
 mod plugin;
+mod spiffe;
 mod time_span;
 
 pub use plugin::{GrantConfig, LimitsConfig, PluginConfig};
+pub use spiffe::SpiffeConfig;
 pub use time_span::TimeSpan;
 
 use crate::builder::CredentialHostBuilder;
@@ -69,6 +71,9 @@ pub struct HostConfig {
     /// How the host reaches the world.
     #[serde(default, skip_serializing_if = "is_default")]
     pub network: NetworkConfig,
+    /// In whose name the host signs for objects; nothing is signed if not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spiffe: Option<SpiffeConfig>,
     /// The providers.
     #[serde(default)]
     pub plugins: Vec<PluginConfig>,
@@ -140,6 +145,7 @@ impl HostConfig {
             cache: CacheConfig::default(),
             retry: RetryConfig::default(),
             network: NetworkConfig::default(),
+            spiffe: None,
             plugins: names.iter().map(plugin).collect(),
         }
     }

@@ -7,7 +7,7 @@ use crate::cache::key::{CacheKey, KeyLines};
 use crate::credential::{Credential, Issued, Origination, StartingKeys};
 use crate::error::Error;
 use crate::journal::details;
-use crate::provider::{ChosenBy, Source, SourceKind};
+use crate::provider::{ChosenBy, Provider, Source, SourceKind};
 use crate::request::{AccessRequest, CredentialRequest};
 use crate::service_account::{ServiceAccount, SubjectToken};
 use crate::subject::Subject;
@@ -115,6 +115,10 @@ impl CredentialHost {
     ) -> Result<(Issued<Credential>, CacheKey), Error> {
         let kind = own_source(subject);
         loaded.provider.check_source(kind)?;
+        let signed_by = match kind {
+            SourceKind::Signer => Some(signing_key(loaded.provider.as_ref())?),
+            _ => None,
+        };
         let resolution = self
             .resolve(loaded, request, subject, chosen_by, kind)
             .await?;
@@ -126,10 +130,9 @@ impl CredentialHost {
             &resolution.audiences,
             &resolution.facts,
         );
-        let lines = match (subject, loaded.provider.signing_authority()?) {
-            (Subject::Object(_), Some(authority)) => lines.signed_by(&authority.key),
-            (Subject::Object(_), None) => return Err(no_signer(request.provider())),
-            _ => lines,
+        let lines = match &signed_by {
+            Some(key) => lines.signed_by(key),
+            None => lines,
         };
         let start = Start::Subject;
         let prepared = Prepared {
@@ -292,11 +295,18 @@ impl CredentialHost {
     }
 }
 
-fn no_signer(provider: &str) -> Error {
-    let error = Error::configuration(format!(
-        "an object has no identity of its own here: nobody signs for provider '{provider}'"
-    ));
-    error.remedy("configure spiffe (trust domain, Secret, issuer), and grant the plugin the signer")
+/// The key by which the host signs for a provider's objects.
+fn signing_key(provider: &dyn Provider) -> Result<String, Error> {
+    let authority = provider.signing_authority()?;
+    authority.map(|authority| authority.key).ok_or_else(|| {
+        let error = Error::configuration(format!(
+            "an object has no identity of its own here: nobody signs for provider '{}'",
+            provider.description().name
+        ));
+        error.remedy(
+            "configure spiffe (trust domain, Secret, issuer), and grant the plugin the signer",
+        )
+    })
 }
 
 /// What a subject has by itself.

@@ -108,7 +108,8 @@ fn read(ambient: &Ambient<'_>, path: &str) -> Result<Secret, Error> {
     };
     let bytes = ambient.host.file(path);
     let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
-    String::from_utf8(bytes)
-        .map(Secret::from)
-        .map_err(|_| unreadable("it is not text".into()))
+    let mut token = String::from_utf8(bytes).map_err(|_| unreadable("it is not text".into()))?;
+    // A file ends in a line break more often than not, and no token does.
+    token.truncate(token.trim_end_matches(['\r', '\n']).len());
+    Ok(Secret::from(token))
 }

@@ -68,11 +68,7 @@ pub(crate) fn issue(
     let audiences = spec.audiences.filter(|audiences| !audiences.is_empty());
     let audiences = audiences.unwrap_or_else(|| vec![own.issuer.clone()]);
     let claims = claims(&account, bound, &audiences, seconds, own);
-    let token = own
-        .key
-        .key()?
-        .sign(&claims)
-        .map_err(|error| Refusal::internal(error.to_string()))?;
+    let token = sign(&claims, own)?;
     let body = json!({
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
@@ -89,6 +85,23 @@ pub(crate) fn issue(
         "status": {"token": token, "expirationTimestamp": rfc3339(own.now + seconds)},
     });
     Ok(answer::json(StatusCode::CREATED, &body))
+}
+
+/// A token as the kubelet asks for it, for a volume of a pod.
+pub(crate) fn of_volume(
+    key: &Key,
+    audiences: &[String],
+    own: &OwnAccounts<'_>,
+) -> Result<String, Refusal> {
+    let account = own.store.find(key).ok_or_else(|| key.not_found())?;
+    let claims = claims(&account, None, audiences, DEFAULT_SECONDS, own);
+    sign(&claims, own)
+}
+
+fn sign(claims: &Value, own: &OwnAccounts<'_>) -> Result<String, Refusal> {
+    let key = own.key.key()?;
+    key.sign(claims)
+        .map_err(|error| Refusal::internal(error.to_string()))
 }
 
 fn read(call: &Call) -> Result<Spec, Refusal> {

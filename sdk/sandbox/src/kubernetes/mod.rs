@@ -163,6 +163,24 @@ impl Cluster {
         self.apply(Resource::ServiceAccounts, namespace, name, account)
     }
 
+    /// The token of an account as the kubelet puts it into a volume of a pod: for these audiences, good
+    /// for an hour.
+    ///
+    /// # Errors
+    ///
+    /// There is no such account.
+    pub fn volume_token(
+        &self,
+        namespace: &str,
+        name: &str,
+        audiences: &[&str],
+    ) -> Result<String, SetupError> {
+        let key = Key::new(Resource::ServiceAccounts, namespace, name);
+        let audiences: Vec<String> = audiences.iter().map(|one| (*one).to_owned()).collect();
+        account_token::of_volume(&key, &audiences, &self.own_accounts())
+            .map_err(|refusal| SetupError::new(&key, &refusal))
+    }
+
     /// Creates or replaces a secret with these entries.
     ///
     /// # Errors
@@ -176,6 +194,25 @@ impl Cluster {
     ) -> Result<(), SetupError> {
         let mut secret = named(namespace, name);
         put(&mut secret, &["stringData"], json!(text_map(data)));
+        self.apply(Resource::Secrets, namespace, name, secret)
+    }
+
+    /// Creates or replaces a secret of type `kubernetes.io/tls` with `tls.crt` and `tls.key`.
+    ///
+    /// # Errors
+    ///
+    /// A name is none that Kubernetes allows.
+    pub fn apply_tls_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+        certificate: &str,
+        key: &str,
+    ) -> Result<(), SetupError> {
+        let mut secret = named(namespace, name);
+        let data = json!({"tls.crt": certificate, "tls.key": key});
+        put(&mut secret, &["stringData"], data);
+        put(&mut secret, &["type"], json!("kubernetes.io/tls"));
         self.apply(Resource::Secrets, namespace, name, secret)
     }
 

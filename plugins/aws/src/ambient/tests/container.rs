@@ -112,11 +112,25 @@ fn the_token_of_the_file_goes_before_that_of_the_variable() {
 }
 
 #[test]
+fn the_line_break_at_the_end_of_a_file_is_no_part_of_the_token() {
+    for content in ["good\n", "good\r\n", "good"] {
+        let host = host(FULL, "http://169.254.170.23/v1")
+            .variable(TOKEN_FILE, "/t")
+            .file("/t", content.as_bytes())
+            .answer(ok(&document(EXPIRATION)));
+        keys(&host).unwrap();
+        let token = testing::header(&host.sent()[0], "authorization");
+        assert_eq!(token.as_deref(), Some("good"), "{content:?}");
+    }
+}
+
+#[test]
 fn a_token_that_no_header_can_hold_is_refused() {
     let full = || host(FULL, "http://169.254.170.23/v1").variable(TOKEN, "good");
     let mut hosts = vec![full().variable(TOKEN_FILE, "/missing")];
     for token in [
-        &b"hidden\n"[..],
+        &b"hid\nden"[..],
+        b"\n",
         b"hidden\r\nx: y",
         b"",
         b"\xffhidden",
