@@ -33,8 +33,8 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 pub(crate) struct Cluster {
     config: Config,
-    pub(crate) origin: Origin,
-    pub(crate) context: Option<String>,
+    origin: Origin,
+    context: Option<String>,
 }
 
 impl Cluster {
@@ -93,15 +93,24 @@ impl Cluster {
         })
     }
 
-    /// The namespace of the context.
-    pub(crate) fn namespace(&self) -> &str {
-        &self.config.default_namespace
+    /// Makes a client, which has not sent anything yet.
+    pub(crate) fn connect(self) -> Result<Connection, Failure> {
+        Ok(Connection {
+            namespace: self.config.default_namespace.clone(),
+            client: Client::try_from(self.config).map_err(not_logged_in)?,
+            origin: self.origin,
+            context: self.context,
+        })
     }
+}
 
-    /// A client, which has not sent anything yet.
-    pub(crate) fn client(self) -> Result<Client, Failure> {
-        Client::try_from(self.config).map_err(not_logged_in)
-    }
+/// A cluster with a client for it.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// The namespace of the context.
+    pub(crate) namespace: String,
+    pub(crate) origin: Origin,
+    pub(crate) context: Option<String>,
 }
 
 fn origin(global: &Global) -> Origin {

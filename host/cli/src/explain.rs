@@ -1,7 +1,7 @@
 //! `gatepass explain`: the decisions behind a request, instead of its credential.
 
 use crate::answer::{Answer, Wanted};
-use crate::arguments::{Explain, Format, Global, Request};
+use crate::arguments::{Explain, Format, Global};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::terminal::visible;
@@ -25,23 +25,27 @@ pub(crate) async fn run(global: &Global, verb: &Explain) -> Result<(), Failure> 
 }
 
 async fn ask(global: &Global, verb: &Explain, journal: &Journal) -> Result<Outcome, Failure> {
-    let (flags, wanted) = match verb {
-        Explain::Token(flags) => (&flags.request, Wanted::Token),
-        Explain::Registry(flags) => (&flags.request, registry::wanted(flags)?),
-        Explain::Kubeconfig(flags) => (&flags.request, kubeconfig::wanted(flags)?),
-    };
-    let answer = asked(global, flags, &wanted, journal).await?;
-    Ok(Outcome::of(&answer, &flags.provider))
+    let (session, wanted) = open(global, verb).await?;
+    let answer = session.ask_explaining(&wanted, journal).await?;
+    Ok(Outcome::of(&answer, session.flags.provider()))
 }
 
-async fn asked(
-    global: &Global,
-    flags: &Request,
-    wanted: &Wanted,
-    journal: &Journal,
-) -> Result<Answer, Failure> {
-    let session = Session::open(global, flags, wanted).await?;
-    session.ask_explaining(wanted, journal).await
+/// Puts together what the explained command would.
+async fn open(global: &Global, verb: &Explain) -> Result<(Session, Wanted), Failure> {
+    let (flags, wanted, connection) = match verb {
+        Explain::Token(flags) => (flags.request.clone(), Wanted::Token, None),
+        Explain::Registry(flags) => (flags.request.clone(), registry::wanted(flags)?, None),
+        Explain::Kubeconfig(flags) => {
+            let asked = kubeconfig::asked(global, flags).await?;
+            (
+                asked.flags,
+                Wanted::Cluster(asked.cluster),
+                asked.connection,
+            )
+        }
+    };
+    let session = Session::open(global, &flags, &wanted, connection).await?;
+    Ok((session, wanted))
 }
 
 /// What came out, without the secret.

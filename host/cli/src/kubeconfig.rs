@@ -1,14 +1,16 @@
 //! `gatepass kubeconfig`.
 
 use crate::answer::Wanted;
-use crate::arguments::{Format, Global, Kubeconfig};
-use crate::cluster::Origin;
+use crate::arguments::{Format, Global, Kubeconfig, Request};
+use crate::cluster::{Cluster, Connection, Origin};
 use crate::failure::Failure;
 use crate::output;
 use crate::output::kubeconfig::{self, Invocation};
+use crate::progress::noted;
 use crate::request::{Named, read_ca};
 use crate::session::Session;
-use gatepass::{ClusterReference, ProxyUrl};
+use gatepass::kubernetes::cluster_config;
+use gatepass::{ClusterReference, Namespace, ProxyUrl};
 use std::path::Path;
 
 /// The first is what is printed if nothing is said.
@@ -23,18 +25,64 @@ const FORMATS: &[Format] = &[
 /// Set by whoever runs an exec plugin; says which version of the answer is wanted.
 const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
 
-/// What the flags ask for.
-pub(crate) fn wanted(flags: &Kubeconfig) -> Result<Wanted, Failure> {
+/// What is asked for, with all that a ConfigMap says in place of the flags.
+pub(crate) struct Asked {
+    pub(crate) flags: Request,
+    pub(crate) cluster: ClusterReference,
+    pub(crate) connection: Option<Connection>,
+}
+
+/// Reads the flags, and the ConfigMap if they name one.
+pub(crate) async fn asked(global: &Global, flags: &Kubeconfig) -> Result<Asked, Failure> {
+    match &flags.config_map {
+        Some(name) => of_config_map(global, &flags.request, name).await,
+        None => Ok(Asked {
+            flags: flags.request.clone(),
+            cluster: of_flags(flags)?,
+            connection: None,
+        }),
+    }
+}
+
+async fn of_config_map(global: &Global, flags: &Request, name: &str) -> Result<Asked, Failure> {
+    let connection = Cluster::find(global).await?.connect()?;
+    let namespace = flags.namespace.as_ref().unwrap_or(&connection.namespace);
+    let namespace = Namespace::new(namespace)?;
+    let reading = cluster_config(&connection.client, &namespace, name);
+    let config = noted(&format!("reading config map {name}"), reading).await?;
+    if let Some(provider) = flags.provider.as_deref()
+        && provider != config.provider()
+    {
+        return Err(Failure::usage(format!(
+            "config map {name} is for provider {}, and the command line for {provider}",
+            config.provider()
+        ))
+        .fix("leave the provider out"));
+    }
+    Ok(Asked {
+        flags: Request {
+            provider: Some(config.provider().to_owned()),
+            namespace: Some(namespace.as_str().to_owned()),
+            service_account: config.service_account().map(str::to_owned),
+            audience: config.audiences().to_vec(),
+            ..flags.clone()
+        },
+        cluster: config.cluster().clone(),
+        connection: Some(connection),
+    })
+}
+
+fn of_flags(flags: &Kubeconfig) -> Result<ClusterReference, Failure> {
     let pem = flags
         .cluster_ca_file
         .as_deref()
         .map(|path| read_ca("--cluster-ca-file", path))
         .transpose()?;
-    Ok(Wanted::Cluster(ClusterReference {
+    Ok(ClusterReference {
         name: flags.cluster.clone(),
         address: flags.address.clone(),
         ca: pem.as_deref().map(str::parse).transpose()?,
-    }))
+    })
 }
 
 /// Gets access to a cluster and prints it.
@@ -46,20 +94,22 @@ pub(crate) async fn run(global: &Global, flags: &Kubeconfig) -> Result<(), Failu
     if format == Format::ExecCredential {
         check_exec_info(std::env::var(EXEC_INFO).ok().as_deref())?;
     }
-    let wanted = wanted(flags)?;
-    let session = Session::open(global, &flags.request, &wanted).await?;
+    let asked = asked(global, flags).await?;
+    let name = asked.cluster.name.clone();
+    let wanted = Wanted::Cluster(asked.cluster);
+    let session = Session::open(global, &asked.flags, &wanted, asked.connection).await?;
     let invocation = match format == Format::Kubeconfig && !flags.fixed {
         true => Some(invocation(global, flags, &session)?),
         false => None,
     };
     let answer = session.ask(&wanted).await?;
-    let issue = answer.issue(&session.flags.provider);
-    match (format, invocation) {
-        (Format::Kubeconfig, invocation) => {
-            let name = flags.cluster.as_deref();
+    let issue = answer.issue(session.flags.provider());
+    match format {
+        Format::Kubeconfig => {
+            let name = name.as_deref();
             output::release(&kubeconfig::render(&issue, name, invocation.as_ref())?)
         }
-        (format, _) => output::print(format, &issue),
+        format => output::print(format, &issue),
     }
 }
 
@@ -91,10 +141,16 @@ fn invocation(
     session: &Session,
 ) -> Result<Invocation, Failure> {
     let mut line = Line::default();
-    line.words(["kubeconfig", session.flags.provider.as_str()]);
+    line.words(["kubeconfig", session.flags.provider()]);
+    // Each login reads the ConfigMap again, and so follows its account.
+    line.option("--config-map", flags.config_map.as_deref());
     line.option("--cluster", flags.cluster.as_deref());
     line.option("--address", flags.address.as_deref());
     line.file("--cluster-ca-file", flags.cluster_ca_file.as_deref())?;
+    match &flags.config_map {
+        Some(_) => line.option("--namespace", session.flags.namespace.as_deref()),
+        None => subject(&mut line, session),
+    }
     request(&mut line, session)?;
     line.file("--config", global.config.as_deref())?;
     for (gate, on) in global.feature_gates() {
@@ -142,8 +198,8 @@ impl Line {
     }
 }
 
-fn request(line: &mut Line, session: &Session) -> Result<(), Failure> {
-    let flags = &session.flags;
+/// For whom: what a ConfigMap says otherwise.
+fn subject(line: &mut Line, session: &Session) {
     match &session.named {
         Named::Process => {}
         Named::Namespace(namespace) => line.option("--namespace", Some(namespace)),
@@ -152,10 +208,12 @@ fn request(line: &mut Line, session: &Session) -> Result<(), Failure> {
             line.option("--service-account", Some(&format!("{namespace}/{name}")));
         }
     }
-    flags
-        .audience
-        .iter()
-        .for_each(|audience| line.option("--audience", Some(audience)));
+    let audiences = session.flags.audience.iter();
+    audiences.for_each(|audience| line.option("--audience", Some(audience)));
+}
+
+fn request(line: &mut Line, session: &Session) -> Result<(), Failure> {
+    let flags = &session.flags;
     flags
         .scope
         .iter()

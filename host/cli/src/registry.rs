@@ -23,7 +23,7 @@ pub(crate) fn wanted(flags: &Registry) -> Result<Wanted, Failure> {
 pub(crate) async fn run(global: &Global, flags: &Registry) -> Result<(), Failure> {
     let format = output::choose(global.output, FORMATS, "registry")?;
     let wanted = wanted(flags)?;
-    let session = Session::open(global, &flags.request, &wanted).await?;
+    let session = Session::open(global, &flags.request, &wanted, None).await?;
     let answer = session.ask(&wanted).await?;
-    output::print(format, &answer.issue(&session.flags.provider))
+    output::print(format, &answer.issue(session.flags.provider()))
 }

@@ -84,14 +84,15 @@ pub(crate) fn region(
     environment: Option<String>,
 ) -> Option<String> {
     let fallback = || {
-        environment.filter(|region| request.provider == AWS && !says_its_own && !region.is_empty())
+        environment
+            .filter(|region| request.provider() == AWS && !says_its_own && !region.is_empty())
     };
     request.region.clone().or_else(fallback)
 }
 
 /// Builds the request.
 pub(crate) fn build(request: &Request, named: &Named) -> Result<CredentialRequest, Failure> {
-    let mut builder = CredentialRequest::builder(&request.provider)
+    let mut builder = CredentialRequest::builder(request.provider())
         .audiences(&request.audience)
         .scopes(&request.scope);
     builder = match named {
@@ -141,7 +142,7 @@ mod tests {
 
     fn flags(namespace: Option<&str>, account: Option<&str>) -> Request {
         Request {
-            provider: "aws".into(),
+            provider: Some("aws".into()),
             namespace: namespace.map(Into::into),
             service_account: account.map(Into::into),
             ..Request::default()
@@ -202,7 +203,7 @@ mod tests {
             Some("us-east-1")
         );
         let generic = Request {
-            provider: "generic".into(),
+            provider: Some("generic".into()),
             ..Request::default()
         };
         assert_eq!(region(&generic, false, environment()), None);

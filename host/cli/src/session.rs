@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Wanted};
 use crate::arguments::{Global, Request};
 use crate::bundled;
-use crate::cluster::{Cluster, Origin};
+use crate::cluster::{Cluster, Connection, Origin};
 use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::progress::noted;
@@ -27,11 +27,12 @@ pub(crate) struct Session {
 
 impl Session {
     /// Reads what the request needs and no more: an unused kubeconfig may be broken, and an unused
-    /// plugin is not compiled.
+    /// plugin is not compiled. `connection` is there if it was needed already.
     pub(crate) async fn open(
         global: &Global,
         flags: &Request,
         wanted: &Wanted,
+        connection: Option<Connection>,
     ) -> Result<Self, Failure> {
         let region = request::region(
             flags,
@@ -45,16 +46,21 @@ impl Session {
         let named = Named::of(&flags)?;
         named.check()?;
         let configuration = Configuration::read(global)?;
-        let cluster = match needs_cluster(&named, &configuration) {
-            true => Some(Cluster::find(global).await?),
-            false => None,
+        let connection = match connection {
+            None if needs_cluster(&named, &configuration) => {
+                Some(Cluster::find(global).await?.connect()?)
+            }
+            connection => connection,
         };
-        let named = named.within(cluster.as_ref().map_or("default", Cluster::namespace));
+        let namespace = connection
+            .as_ref()
+            .map(|cluster| cluster.namespace.as_str());
+        let named = named.within(namespace.unwrap_or("default"));
         let request = request::build(&flags, &named)?;
-        let kubeconfig = cluster
+        let kubeconfig = connection
             .as_ref()
             .map(|cluster| (cluster.origin.clone(), cluster.context.clone()));
-        let host = host(&configuration, &flags.provider, cluster).await?;
+        let host = host(&configuration, flags.provider(), connection).await?;
         Ok(Self {
             host,
             request,
@@ -83,7 +89,7 @@ impl Session {
         let waiting = format!(
             "waiting for an answer to {} {}",
             wanted.verb(),
-            self.flags.provider
+            self.flags.provider()
         );
         noted(&waiting, wanted.ask(host, &self.request))
             .await
@@ -104,9 +110,8 @@ fn needs_cluster(named: &Named, configuration: &Configuration) -> bool {
 async fn host(
     configuration: &Configuration,
     provider: &str,
-    cluster: Option<Cluster>,
+    connection: Option<Connection>,
 ) -> Result<CredentialHost, Failure> {
-    let client = cluster.map(Cluster::client).transpose()?;
     let engine = PluginEngine::new()?;
     let only = configuration.only(provider);
     let what = match only {
@@ -118,8 +123,8 @@ async fn host(
             .host
             .builder(&engine, &configuration.directory, &bundled::find, only);
     let mut builder = noted(&what, building).await?;
-    if let Some(client) = client {
-        builder = builder.service_accounts(KubernetesServiceAccounts::new(client));
+    if let Some(cluster) = connection {
+        builder = builder.service_accounts(KubernetesServiceAccounts::new(cluster.client));
     }
     builder.build().map_err(Failure::from)
 }

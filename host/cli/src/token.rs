@@ -17,7 +17,7 @@ const FORMATS: &[Format] = &[
 /// Gets an access token and prints it.
 pub(crate) async fn run(global: &Global, flags: &Token) -> Result<(), Failure> {
     let format = output::choose(global.output, FORMATS, "token")?;
-    let session = Session::open(global, &flags.request, &Wanted::Token).await?;
+    let session = Session::open(global, &flags.request, &Wanted::Token, None).await?;
     let answer = session.ask(&Wanted::Token).await?;
-    output::print(format, &answer.issue(&session.flags.provider))
+    output::print(format, &answer.issue(session.flags.provider()))
 }

@@ -22,6 +22,7 @@ pub(crate) struct Registry {
 
 /// Flags of `gatepass kubeconfig`.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("provider", |provider| provider.required(false).required_unless_present("config_map")))]
 pub(crate) struct Kubeconfig {
     #[command(flatten)]
     pub(crate) request: Request,
@@ -34,6 +35,10 @@ pub(crate) struct Kubeconfig {
     /// Certificate authorities of its API server, in PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) cluster_ca_file: Option<PathBuf>,
+    /// ConfigMap that says provider, cluster and account, as `spec.kubeConfig.configMapRef` has it; of
+    /// --namespace
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cluster", "address", "cluster_ca_file", "service_account", "audience"])]
+    pub(crate) config_map: Option<String>,
     /// Write the token itself into the kubeconfig, which then ends with it
     #[arg(long = "static")]
     pub(crate) fixed: bool,
@@ -43,7 +48,8 @@ pub(crate) struct Kubeconfig {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Request {
     /// Name of the provider: aws, generic, or one of the configuration
-    pub(crate) provider: String,
+    #[arg(required = true)]
+    pub(crate) provider: Option<String>,
     /// Namespace of the account [default: the kubeconfig's]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
@@ -79,6 +85,13 @@ pub(crate) struct Request {
     /// Lifetime of the ServiceAccount token, 10m to 24h [default: 1h]
     #[arg(long, value_name = "DURATION")]
     pub(crate) token_lifetime: Option<TimeSpan>,
+}
+
+impl Request {
+    /// The provider's name, which is parsed or filled in.
+    pub(crate) fn provider(&self) -> &str {
+        self.provider.as_deref().unwrap_or_default()
+    }
 }
 
 fn parameter(text: &str) -> Result<(String, String), String> {

@@ -193,3 +193,100 @@ async fn what_does_not_fit_is_refused() {
     }
     assert_eq!(world.asked("AssumeRoleWithWebIdentity"), 0);
 }
+
+/// Writes a ConfigMap of tenant-a that names the sandbox's EKS cluster.
+fn apply_cluster(world: &World, name: &str, further: &[(&str, &str)]) {
+    let base = [
+        ("provider", "aws"),
+        ("cluster", EKS),
+        ("serviceAccountName", "tenant-a-eks-sa"),
+    ];
+    let data = [&base[..], further].concat();
+    let kubernetes = world.sandbox.kubernetes();
+    kubernetes
+        .apply_config_map("tenant-a", name, &data)
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_config_map_says_provider_cluster_and_account() {
+    let world = World::new().await;
+    apply_cluster(&world, "prod", &[]);
+    let line = "kubeconfig --config-map prod -n tenant-a";
+    let text = world.run(line).ok();
+    assert!(!text.contains("k8s-aws-v1."), "{text}");
+    let arguments = exec(&text).args.unwrap();
+    for expected in ["aws", "--config-map=prod", "--namespace=tenant-a"] {
+        assert!(arguments.contains(&expected.to_owned()), "{arguments:?}");
+    }
+    assert_eq!(list(&text).await, 1);
+    world.run(&format!("{line} -o json")).ok();
+    world
+        .run("kubeconfig aws --config-map prod -n tenant-a -o json")
+        .ok();
+    let told = world.run("explain kubeconfig --config-map prod -n tenant-a -o json");
+    assert_eq!(told.json()["outcome"]["from"], "cloud");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_config_map_that_is_wrong_is_refused_by_its_key() {
+    let world = World::new().await;
+    let ca = world.sandbox.ca_pem().to_owned();
+    let server = ("address", "https://api.example");
+    for (name, further, words) in [
+        ("unknown", &[("region", "us-east-1")][..], "\"region\""),
+        (
+            "whole",
+            &[server, ("ca.crt", &ca)],
+            "cluster must not be given",
+        ),
+        (
+            "foreign",
+            &[("serviceAccountName", "tenant-b/x")],
+            "object's namespace",
+        ),
+        ("list", &[("audiences", "[a")], "audiences"),
+        (
+            "generic",
+            &[("provider", "generic")],
+            "cluster must not be given",
+        ),
+    ] {
+        apply_cluster(&world, name, further);
+        let line = format!("kubeconfig --config-map {name} -n tenant-a");
+        let named = format!("config map 'tenant-a/{name}'");
+        world.run(&line).refused(3, &[&named, words]);
+    }
+    let line = "kubeconfig --config-map absent -n tenant-a";
+    world
+        .run(line)
+        .refused(3, &["'tenant-a/absent' does not exist"]);
+    world
+        .run("kubeconfig --config-map ../x -n tenant-a")
+        .refused(3, &["\"../x\""]);
+    world
+        .sandbox
+        .kubernetes()
+        .deny("admin", "get", "configmaps");
+    world
+        .run(line)
+        .refused(5, &["'tenant-a/absent'", "get of configmaps"]);
+    assert_eq!(world.asked("AssumeRoleWithWebIdentity"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_that_contradict_a_config_map_are_refused() {
+    let world = World::new().await;
+    apply_cluster(&world, "prod", &[]);
+    for (further, words) in [
+        ("generic", "is for provider aws"),
+        ("--cluster x", "--cluster"),
+        ("--address https://x.example", "--address"),
+        ("--service-account y", "--service-account"),
+        ("--audience z", "--audience"),
+    ] {
+        let line = format!("kubeconfig --config-map prod -n tenant-a {further}");
+        world.run(&line).refused(2, &[words]);
+    }
+    world.run("kubeconfig").refused(2, &["PROVIDER"]);
+}

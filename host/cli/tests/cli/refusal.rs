@@ -175,7 +175,7 @@ async fn an_unused_kubeconfig_may_be_broken() {
     world.write("kubeconfig", "users: 7");
     // Ambient requests need no cluster: aws refuses the source, not the kubeconfig.
     let ran = world.run("token aws --region us-east-1");
-    assert!(!ran.stderr.contains("kubeconfig"), "{ran:?}");
+    assert!(!ran.stderr.contains("the kubeconfig"), "{ran:?}");
 }
 
 #[test]
