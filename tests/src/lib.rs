@@ -2,4 +2,5 @@
 
 pub mod component;
 pub mod house;
+pub mod http;
 pub mod peer;

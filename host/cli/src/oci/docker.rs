@@ -288,11 +288,11 @@ mod tests {
                 r#"{"auths": {"r.example": {"identitytoken": "canary"}}}"#,
                 "identity token",
             ),
-            (r#"{"credsStore": "../canary"}"#, "credential helper"),
+            (r#"{"credsStore": "../x"}"#, "credential helper"),
         ] {
             let failure = config(text).login("r.example").unwrap_err();
             assert!(failure.report().contains(word), "{failure:?}");
-            assert!(!failure.report().contains("canary\""), "{failure:?}");
+            assert!(!failure.report().contains("canary"), "{failure:?}");
         }
         let said = |answer: &'static str| move |_: &str, _: &str| Ok(Some(Secret::from(answer)));
         let store = config(r#"{"credsStore": "store"}"#);
@@ -313,7 +313,7 @@ mod tests {
         let path = folder.path().join("config.json");
         let login = |config: Config| config.login_by("r.example", no_helper).unwrap();
         assert_eq!(login(Config::read_file(&path).unwrap()), Login::Anonymous);
-        for text in ["", "{", r#"{"auths": {"r.example": "canary"}}"#, "[]"] {
+        for text in ["", "{", r#"{"auths": {"r.example": "canary"}}"#] {
             std::fs::write(&path, text).unwrap();
             let report = Config::read_file(&path).unwrap_err().report();
             assert!(

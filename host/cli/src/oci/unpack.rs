@@ -31,6 +31,14 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// Headers and padding have an end too: three blocks of 512 bytes for an entry, and a MiB for long
+    /// names and the archive's own padding.
+    fn with_headers(&self) -> u64 {
+        let entries = u64::try_from(self.entries).unwrap_or(u64::MAX);
+        let headers = entries.saturating_mul(1536).saturating_add(1 << 20);
+        self.bytes.saturating_add(headers)
+    }
+
     fn spend(&mut self, bytes: u64) -> Result<(), Fault> {
         let left = (self.bytes.checked_sub(bytes), self.entries.checked_sub(1));
         let (Some(bytes), Some(entries)) = left else {
@@ -89,8 +97,7 @@ impl From<Fault> for Failure {
 }
 
 fn unpack(data: &[u8], into: &Path, budget: &mut Budget) -> Result<(), Fault> {
-    // Headers and padding count too, so that no archive of nothing but headers goes on for ever.
-    let limit = budget.bytes.saturating_add(budget.bytes / 8);
+    let limit = budget.with_headers();
     let reader = MultiGzDecoder::new(data).take(limit);
     let mut archive = tar::Archive::new(reader);
     let mut links = BTreeMap::new();
