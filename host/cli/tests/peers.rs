@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gatepass_tests::component;
 use gatepass_tests::peer::certificate::Authority;
-use gatepass_tests::peer::registry::{self, Registry, Rights, User};
+use gatepass_tests::peer::registry::{self, Accepts, Registry, Rights, User};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,6 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let authority = Authority::new("gatepass tests").unwrap();
         let rights = |actions: &[&str]| {
             let actions = actions.iter().map(|action| (*action).to_owned()).collect();
             Rights::from([(REPOSITORY.to_owned(), actions)])
@@ -43,7 +42,12 @@ impl World {
             ("writer".to_owned(), user(&["pull", "push"])),
             ("reader".to_owned(), user(&["pull"])),
         ]);
-        let registry = registry::start(&component::target(), &authority, users)
+        Self::of(Accepts::Tokens(users)).await
+    }
+
+    async fn of(accepts: Accepts) -> Self {
+        let authority = Authority::new("gatepass tests").unwrap();
+        let registry = registry::start(&component::target(), &authority, accepts)
             .await
             .unwrap();
         let world = Self {
@@ -51,6 +55,8 @@ impl World {
             folder: tempfile::tempdir().unwrap(),
         };
         fs::write(world.path("ca.pem"), authority.pem()).unwrap();
+        let leaf = authority.issue(&["client.example"]).unwrap();
+        leaf.write(world.folder.path()).unwrap();
         for (user, password) in [
             ("writer", "canary"),
             ("reader", "canary"),
@@ -282,4 +288,29 @@ async fn a_registry_of_an_unknown_authority_is_refused() {
         .push("writer", "content", ":v1")
         .refused(9, &["certificate", "--registry-ca-file"]);
     assert_eq!(world.registry.tokens.asked(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_certificate_is_a_login() {
+    let world = World::of(Accepts::Certificates).await;
+    fs::write(world.path("content/noise"), noise()).unwrap();
+    let shown = ["--client-certificate", "tls.crt", "--client-key", "tls.key"];
+    let reference = world.reference(":v1");
+    let run = |words: &[&str]| world.run("nobody", &[words, &shown].concat());
+    run(&["push", &reference, "content"]).json();
+    run(&["tag", &reference, "--tag", "v2"]).json();
+    let listed = run(&["list", &world.reference("")]).json();
+    assert_eq!(listed["tags"], json!([{ "tag": "v1" }, { "tag": "v2" }]));
+    run(&["diff", &world.reference(":v2"), "content"]).json();
+
+    // Without it, and with that of a stranger, the door stays closed.
+    world
+        .run("nobody", &["list", &world.reference("")])
+        .refused(9, &["cannot log in"]);
+    let stranger = Authority::new("another").unwrap();
+    let leaf = stranger.issue(&["client.example"]).unwrap();
+    leaf.write(world.folder.path()).unwrap();
+    run(&["list", &world.reference("")]).refused(9, &["502"]);
+    fs::write(world.path("tls.key"), "canary").unwrap();
+    run(&["list", &world.reference("")]).refused(3, &["client certificate"]);
 }

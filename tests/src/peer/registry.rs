@@ -69,24 +69,45 @@ pub struct Registry {
     pub tokens: TokenService,
 }
 
-/// Starts a registry behind TLS and its token service. Who has no user name there has no rights.
+/// Whom a registry lets in.
+#[derive(Clone, Debug)]
+pub enum Accepts {
+    /// Who has a token of its token service. Who has no user name there has no rights.
+    Tokens(BTreeMap<String, User>),
+    /// Who shows a certificate of the authority.
+    Certificates,
+}
+
+/// Starts a registry behind TLS and its token service.
 ///
 /// # Errors
 /// The program is not installed, or the process does not get ready.
-pub async fn start(
-    target: &Path,
-    authority: &Authority,
-    users: BTreeMap<String, User>,
-) -> Result<Registry> {
+pub async fn start(target: &Path, authority: &Authority, accepts: Accepts) -> Result<Registry> {
     let program = ensure_installed()?;
     let folder = tempfile::tempdir()?;
     let files = authority
         .issue(&["127.0.0.1", "localhost"])?
         .write(folder.path())?;
+    let users = match &accepts {
+        Accepts::Tokens(users) => users.clone(),
+        Accepts::Certificates => BTreeMap::new(),
+    };
     let tokens = TokenService::start(authority.issue(&["tokens.example"])?, users).await?;
     let trusted = folder.path().join("tokens.pem");
     std::fs::write(&trusted, authority.pem())?;
     let address = free_address()?;
+    let (auth, client_authorities) = match accepts {
+        Accepts::Certificates => (json!({}), json!([trusted])),
+        Accepts::Tokens(_) => {
+            let token = json!({
+                "realm": format!("http://{}/token", tokens.server.address()),
+                "service": SERVICE,
+                "issuer": SERVICE,
+                "rootcertbundle": trusted,
+            });
+            (json!({ "token": token }), json!([]))
+        }
+    };
     // JSON is YAML.
     let config = json!({
         "version": "0.1",
@@ -94,14 +115,13 @@ pub async fn start(
         "storage": { "filesystem": { "rootdirectory": folder.path().join("data") } },
         "http": {
             "addr": address.to_string(),
-            "tls": { "certificate": files.certificate, "key": files.key },
+            "tls": {
+                "certificate": files.certificate,
+                "key": files.key,
+                "clientcas": client_authorities,
+            },
         },
-        "auth": { "token": {
-            "realm": format!("http://{}/token", tokens.server.address()),
-            "service": SERVICE,
-            "issuer": SERVICE,
-            "rootcertbundle": trusted,
-        } },
+        "auth": auth,
     });
     let path = folder.path().join("config.yml");
     std::fs::write(&path, config.to_string()).context("cannot write the configuration")?;

@@ -152,6 +152,12 @@ pub(crate) struct Access {
     /// File with a ServiceAccount token to log in with as it is; it may be rotated meanwhile
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sa_name", "audiences", "namespace"])]
     pub(crate) sa_token: Option<PathBuf>,
+    /// Client certificate to show to the registry, in PEM, the leaf first; it may be rotated meanwhile
+    #[arg(long, value_name = "FILE", requires = "client_key", conflicts_with_all = ["provider", "creds"])]
+    pub(crate) client_certificate: Option<PathBuf>,
+    /// Key of the client certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    pub(crate) client_key: Option<PathBuf>,
     /// Namespace of the account [default: the kubeconfig's]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,

@@ -48,6 +48,8 @@ pub(crate) enum Source {
     Host(Box<Session>, Wanted),
     /// A file that the kubelet rotates.
     TokenFile(PathBuf),
+    /// Files that a helper of SPIRE rotates, say: the certificate and its key.
+    CertificateFiles(PathBuf, PathBuf),
     /// Docker's configuration.
     Docker(docker::Config, String),
 }
@@ -61,6 +63,9 @@ impl Source {
     ) -> Result<Self, Failure> {
         match Chosen::of(access, &own_account)? {
             Chosen::TokenFile(path) => Ok(Self::TokenFile(path)),
+            Chosen::CertificateFiles(certificate, key) => {
+                Ok(Self::CertificateFiles(certificate, key))
+            }
             Chosen::Docker => Ok(Self::Docker(
                 docker::Config::read()?,
                 address.host().to_owned(),
@@ -82,6 +87,7 @@ impl Logins for Source {
                 Answer::Token(_) | Answer::Cluster(_) => Ok(Login::Anonymous),
             },
             Self::TokenFile(path) => token_file(path).map(Login::Bearer),
+            Self::CertificateFiles(certificate, key) => certificate_files(certificate, key),
             Self::Docker(config, host) => config.login(host),
         }
     }
@@ -122,10 +128,23 @@ fn token_file(path: &Path) -> Result<Secret, Failure> {
     }
 }
 
+fn certificate_files(certificate: &Path, key: &Path) -> Result<Login, Failure> {
+    let read = |flag: &str, path: &Path| {
+        let text = std::fs::read_to_string(path);
+        text.map_err(|error| Failure::unreadable(flag, path, error))
+    };
+    let x509 = X509 {
+        certificate_chain: read("--client-certificate", certificate)?,
+        private_key: read("--client-key", key)?.into(),
+    };
+    Ok(Login::Certificate(Box::new(x509)))
+}
+
 /// What the flags choose.
 #[derive(Debug)]
 enum Chosen {
     Docker,
+    CertificateFiles(PathBuf, PathBuf),
     TokenFile(PathBuf),
     Provider(Box<Request>),
 }
@@ -147,7 +166,12 @@ impl Chosen {
             }
             (None, None, _) => {
                 unused(access, "neither --provider nor --creds", |_| true)?;
-                Ok(Self::Docker)
+                match (&access.client_certificate, &access.client_key) {
+                    (Some(certificate), Some(key)) => {
+                        Ok(Self::CertificateFiles(certificate.clone(), key.clone()))
+                    }
+                    _ => Ok(Self::Docker),
+                }
             }
         }
     }
@@ -251,6 +275,9 @@ mod tests {
         };
         match Chosen::of(&access, &own) {
             Ok(Chosen::Docker) => "docker".into(),
+            Ok(Chosen::CertificateFiles(certificate, key)) => {
+                format!("files {} {}", certificate.display(), key.display())
+            }
             Ok(Chosen::TokenFile(path)) => format!("file {}", path.display()),
             Ok(Chosen::Provider(request)) => format!(
                 "{} {} {:?} {:?}",
@@ -267,6 +294,7 @@ mod tests {
     fn the_flags_choose_one_source() {
         for (flags, expected) in [
             ("", "docker"),
+            ("--client-certificate /c --client-key /k", "files /c /k"),
             ("--provider aws --sa-name n/a", "aws n/a [] []"),
             ("--provider generic --audience x", "generic  [\"x\"] []"),
             (
@@ -320,6 +348,11 @@ mod tests {
             ),
             ("--provider aws --creds SpiffeJWT", "--creds"),
             ("--creds Kerberos", "ServiceAccountToken"),
+            ("--client-certificate /c", "--client-key"),
+            (
+                "--client-certificate /c --client-key /k --provider aws",
+                "--provider",
+            ),
         ] {
             let said = chosen(flags);
             assert!(said.contains(word), "{flags}: {said}");

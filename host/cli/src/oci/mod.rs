@@ -11,6 +11,7 @@ mod pull;
 mod push;
 mod refusal;
 mod registry;
+mod relay;
 mod tag;
 mod tree;
 mod unpack;

@@ -3,6 +3,7 @@
 use super::address::Address;
 use super::login::{Login, Logins};
 use super::refusal;
+use super::relay::{Relay, Timeouts};
 use crate::arguments::Access;
 use crate::failure::Failure;
 use crate::progress::noted;
@@ -22,8 +23,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long the registry may take to accept a connection, and to send the next bytes.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const READ_TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUTS: Timeouts = Timeouts {
+    connect: Duration::from_secs(10),
+    read: Duration::from_secs(60),
+};
 /// How often the source is asked during a transfer. The host answers from its cache, and has renewed a
 /// credential long before its last half minute; a quarter of a minute is in time.
 const LOOK: Duration = Duration::from_secs(15);
@@ -46,6 +49,7 @@ pub(crate) struct Registry<L> {
     logins: L,
     operation: Operation,
     login: Mutex<Login>,
+    relay: Option<Relay>,
     look: Duration,
 }
 
@@ -67,7 +71,16 @@ impl<L: Logins> Registry<L> {
         let authorities = authorities(access)?;
         let protocol = protocol(&address, access.plain_http)?;
         let login = logins.login().await?;
-        let config = config(protocol, authorities, &login);
+        let relay = match &login {
+            Login::Certificate(certificate) => {
+                Some(Relay::start(address.host(), &authorities, TIMEOUTS, certificate).await?)
+            }
+            _ => None,
+        };
+        let config = match &relay {
+            None => config(protocol, authorities, &login),
+            Some(relay) => through(relay, &address, config(protocol, authorities, &login)),
+        };
         let client = Client::try_from(config).map_err(|error| {
             Failure::configuration("cannot make a client of the registry").because(error)
         })?;
@@ -77,6 +90,7 @@ impl<L: Logins> Registry<L> {
             logins,
             operation,
             login: Mutex::new(Login::Anonymous),
+            relay,
             look: LOOK,
         };
         let doing = format!("log in to {}", registry.address.host());
@@ -243,6 +257,9 @@ impl<L: Logins> Registry<L> {
     /// Gives the client a login. It looks its tokens up for each request, and so for each chunk of a blob.
     async fn install(&self, login: Login) -> Result<(), Failure> {
         let reference = self.address.reference();
+        if let (Some(relay), Login::Certificate(certificate)) = (&self.relay, &login) {
+            relay.renew(certificate)?;
+        }
         match &login {
             Login::Bearer(token) => {
                 for operation in [RegistryOperation::Pull, RegistryOperation::Push] {
@@ -303,14 +320,23 @@ fn config(protocol: ClientProtocol, authorities: Vec<Certificate>, login: &Login
     ClientConfig {
         protocol,
         extra_root_certificates: authorities,
-        connect_timeout: Some(CONNECT_TIMEOUT),
-        read_timeout: Some(READ_TIMEOUT),
+        connect_timeout: Some(TIMEOUTS.connect),
+        read_timeout: Some(TIMEOUTS.read),
         user_agent: concat!("gatepass/", env!("CARGO_PKG_VERSION")),
         default_token_expiration_secs: match login {
             Login::Bearer(_) => KEEP_BEARER,
             _ => KEEP_ISSUED,
         },
         ..ClientConfig::default()
+    }
+}
+
+/// Over the proxy that shows the certificate. What is plain http for the client never leaves the process.
+fn through(relay: &Relay, address: &Address, config: ClientConfig) -> ClientConfig {
+    ClientConfig {
+        protocol: ClientProtocol::HttpsExcept(vec![address.host().to_owned()]),
+        http_proxy: Some(relay.url().expose().to_owned()),
+        ..config
     }
 }
 
@@ -337,4 +363,131 @@ fn authorities(access: &Access) -> Result<Vec<Certificate>, Failure> {
         data: data.clone(),
     };
     Ok(bundle.certificates().iter().map(certificate).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatepass_tests::http::{Answer, Request, Server};
+    use std::sync::Arc;
+    use tokio::sync::Notify;
+
+    /// A source whose login changes, and a registry that takes the newest alone.
+    #[derive(Debug, Default)]
+    struct Turn {
+        /// The chunks that came so far; the first one changes the login.
+        chunks: Mutex<usize>,
+        renewed: Notify,
+    }
+
+    impl Turn {
+        fn chunks(&self) -> usize {
+            *self.chunks.lock().unwrap()
+        }
+
+        async fn answer(&self, request: Request) -> Answer {
+            let expected = if self.chunks() == 0 { "one" } else { "two" };
+            if request.header("authorization") != Some(&format!("Bearer {expected}")) {
+                return Answer::new(401, "");
+            }
+            let upload = "/v2/a/blobs/uploads/1";
+            match request.method.as_str() {
+                "HEAD" => Answer::new(404, ""),
+                "POST" => Answer::new(202, "").with("location", upload),
+                "PATCH" => {
+                    *self.chunks.lock().unwrap() += 1;
+                    // In the middle of the upload, until somebody has asked for the new login.
+                    if self.chunks() == 1 {
+                        self.renewed.notified().await;
+                    }
+                    Answer::new(202, "").with("location", upload)
+                }
+                _ => Answer::new(201, "").with("location", "/v2/a/blobs/x"),
+            }
+        }
+    }
+
+    /// The login of a [`Turn`], or why there is none any more.
+    #[derive(Debug)]
+    struct Turning {
+        turn: Arc<Turn>,
+        ends: bool,
+    }
+
+    impl Logins for Turning {
+        async fn login(&self) -> Result<Login, Failure> {
+            match (self.turn.chunks(), self.ends) {
+                (0, _) => Ok(Login::Bearer("one".into())),
+                (_, ends) => {
+                    self.turn.renewed.notify_one();
+                    match ends {
+                        true => Err(Failure::configuration("the account is gone")),
+                        false => Ok(Login::Bearer("two".into())),
+                    }
+                }
+            }
+        }
+
+        fn renews(&self) -> bool {
+            true
+        }
+    }
+
+    /// Pushes two chunks, between which the login changes or ends.
+    async fn push(ends: bool) -> (Result<(), Failure>, usize) {
+        let turn = Arc::new(Turn::default());
+        let answering = Arc::clone(&turn);
+        let server = Server::start(move |request| {
+            let turn = Arc::clone(&answering);
+            async move { turn.answer(request).await }
+        })
+        .await
+        .unwrap();
+        let address = Address::to_push(&format!("{}/a:v1", server.address())).unwrap();
+        let access = Access {
+            plain_http: true,
+            ..Access::default()
+        };
+        let logins = Turning {
+            turn: Arc::clone(&turn),
+            ends,
+        };
+        let mut registry = Registry::open(address, &access, logins, Operation::Push)
+            .await
+            .unwrap();
+        registry.look = Duration::from_millis(1);
+        let data = Bytes::from(vec![1; 5 << 20]);
+        let digest = super::super::pack::sha256(&data);
+        (registry.push_blob(data, &digest).await, turn.chunks())
+    }
+
+    #[tokio::test]
+    async fn a_login_that_changes_within_a_blob_is_used_for_its_next_chunk() {
+        let (pushed, chunks) = push(false).await;
+        pushed.unwrap();
+        assert_eq!(chunks, 2);
+    }
+
+    #[tokio::test]
+    async fn a_login_that_cannot_be_renewed_says_why_the_registry_refuses() {
+        let (pushed, chunks) = push(true).await;
+        assert_eq!(pushed.unwrap_err().to_string(), "the account is gone");
+        assert_eq!(chunks, 1);
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_alone() {
+        for (host, plain_http, expected) in [
+            ("r.example", false, Some(true)),
+            ("127.0.0.1:5000", false, Some(true)),
+            ("127.0.0.1:5000", true, Some(false)),
+            ("r.example", true, None),
+            ("10.0.0.1", true, None),
+        ] {
+            let address = Address::to_push(&format!("{host}/a:v1")).unwrap();
+            let protocol = protocol(&address, plain_http).ok();
+            let is_https = protocol.map(|protocol| matches!(protocol, ClientProtocol::Https));
+            assert_eq!(is_https, expected, "{host} {plain_http}");
+        }
+    }
 }
