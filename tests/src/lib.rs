@@ -2,5 +2,6 @@
 
 pub mod component;
 pub mod house;
+pub mod http;
 pub mod peer;
 pub mod signing;

@@ -30,7 +30,7 @@ enum Task {
         /// Run only tests whose name holds this
         filter: Option<String>,
     },
-    /// Runs the tests against real peers: kube-apiserver, a third-party STS, moto
+    /// Runs the tests against real peers: kube-apiserver, a third-party STS, moto, docker-registry
     E2e {
         /// Run only tests whose name holds this
         filter: Option<String>,
@@ -82,7 +82,7 @@ fn run(task: &Task) -> Result<()> {
                 "--exclude",
                 "xtask",
                 "--features",
-                "gatepass-tests/peers",
+                "gatepass-tests/peers,gatepass-cli/peers",
                 "--test",
                 "peers",
                 "--",

@@ -15,7 +15,7 @@ const CODES: &[(u8, &str)] = &[
     (0, "done"),
     (
         UNEXPECTED,
-        "unexpected: a fault of this machine or of gatepass, or a failed step of the demo",
+        "unexpected: a fault of this machine or of gatepass, a failed step of the demo, or a difference that `oci diff` found",
     ),
     (
         USAGE,
@@ -65,7 +65,10 @@ pub(crate) fn code(failure: &Failure) -> u8 {
         Failure::Host(error) => of_kind(error.kind()),
         Failure::Usage { .. } => USAGE,
         Failure::Configuration { .. } => CONFIGURATION,
-        Failure::Machine { .. } | Failure::Demonstration { .. } => UNEXPECTED,
+        Failure::Registry { kind, .. } => of_kind(*kind),
+        Failure::Machine { .. } | Failure::Demonstration { .. } | Failure::Difference { .. } => {
+            UNEXPECTED
+        }
     }
 }
 

@@ -28,6 +28,17 @@ pub(crate) enum Failure {
     /// This machine refuses.
     #[error("{message}")]
     Machine { message: String, source: Cause },
+    /// A registry refused or did not answer; the kind says who must act.
+    #[error("{message}")]
+    Registry {
+        kind: ErrorKind,
+        message: String,
+        advice: Option<String>,
+        source: Option<Cause>,
+    },
+    /// `oci diff` found what it looks for.
+    #[error("{reference} and the local files differ (paths: {count})")]
+    Difference { reference: String, count: usize },
     /// Steps of the demonstration failed.
     #[error("{failed} of {all} steps failed")]
     Demonstration { failed: usize, all: usize },
@@ -53,6 +64,17 @@ impl Failure {
         }
     }
 
+    /// A refusal of a registry.
+    pub(crate) fn registry(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Registry {
+            kind,
+            message,
+            advice: None,
+            source: None,
+        }
+    }
+
     /// What this machine refuses.
     pub(crate) fn machine(message: impl Into<String>, source: impl Into<Cause>) -> Self {
         Self::Machine {
@@ -68,7 +90,7 @@ impl Failure {
 
     /// Adds the cause.
     pub(crate) fn because(mut self, cause: impl Into<Cause>) -> Self {
-        if let Self::Configuration { source, .. } = &mut self {
+        if let Self::Configuration { source, .. } | Self::Registry { source, .. } = &mut self {
             *source = Some(cause.into());
         }
         self
@@ -76,7 +98,10 @@ impl Failure {
 
     /// Adds what to change.
     pub(crate) fn fix(mut self, text: impl Into<String>) -> Self {
-        if let Self::Usage { advice, .. } | Self::Configuration { advice, .. } = &mut self {
+        if let Self::Usage { advice, .. }
+        | Self::Configuration { advice, .. }
+        | Self::Registry { advice, .. } = &mut self
+        {
             *advice = Some(text.into());
         }
         self
@@ -94,7 +119,8 @@ impl Failure {
                 (None, None) => None,
             },
             Self::Usage { advice, .. } | Self::Configuration { advice, .. } => advice.clone(),
-            Self::Machine { .. } | Self::Demonstration { .. } => None,
+            Self::Registry { advice, .. } => advice.clone(),
+            Self::Machine { .. } | Self::Demonstration { .. } | Self::Difference { .. } => None,
         }
     }
 

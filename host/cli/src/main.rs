@@ -15,6 +15,7 @@ mod explain;
 mod failure;
 mod harden;
 mod kubeconfig;
+mod oci;
 mod output;
 mod plugin;
 mod progress;
@@ -64,6 +65,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Registry(registry) => registry::run(global, registry).await,
         Command::Kubeconfig(kubeconfig) => kubeconfig::run(global, kubeconfig).await,
         Command::Explain(verb) => explain::run(global, verb).await,
+        Command::Oci(command) => oci::run(global, command).await,
         Command::Plugin(command) => plugin::run(global, command).await,
         Command::Sandbox(sandbox) => sandbox::run(global, sandbox).await,
         Command::Demo(demo) => demo::run(global, demo).await,

@@ -40,7 +40,7 @@ impl Authority {
         &self.pem
     }
 
-    /// Issues a server certificate for `names`, which are DNS names or IP addresses.
+    /// Issues a certificate for `names`, which are DNS names or IP addresses: for a server, or for a client.
     ///
     /// # Errors
     /// A name is neither, or the certificate cannot be signed.
@@ -51,7 +51,10 @@ impl Authority {
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, "peer");
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
         let certificate_pem = params.signed_by(&key, &self.issuer)?.pem();

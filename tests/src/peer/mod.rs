@@ -9,10 +9,12 @@
 //! | kube-apiserver and etcd | [`kubernetes`] | TokenRequest, RBAC, issuer discovery, CRDs, watch, leases |
 //! | multistore-sts | [`sts`] | whether a web identity token verifies, and what a refusal looks like |
 //! | moto | [`moto`] | the shapes of ECR, EKS and STS answers |
+//! | docker-registry | [`registry`] | the challenge, the acceptance of its tokens, push and pull |
 
 pub mod certificate;
 pub mod kubernetes;
 pub mod moto;
 pub mod process;
+pub mod registry;
 pub mod source;
 pub mod sts;

@@ -2,10 +2,12 @@
 
 mod format;
 mod global;
+mod oci;
 mod request;
 
 pub(crate) use format::Format;
 pub(crate) use global::Global;
+pub(crate) use oci::{Access, Creds, Diff, List, Oci, Pull, Push, Tag};
 pub(crate) use request::{Kubeconfig, Registry, Request, Token};
 
 use clap::{Args, Parser, Subcommand};
@@ -20,6 +22,8 @@ Examples:
   gatepass registry aws 123456789012.dkr.ecr.eu-central-1.amazonaws.com/app --service-account team-a/app
   gatepass kubeconfig aws --cluster arn:aws:eks:eu-central-1:123456789012:cluster/prod \\
       --service-account team-a/app > prod.yaml
+  gatepass oci push oci://123456789012.dkr.ecr.eu-central-1.amazonaws.com/app:v1 ./manifests \\
+      --provider aws --sa-name team-a/app
   gatepass explain token aws --service-account team-a/app
 
 Exit codes: gatepass help exit-codes";
@@ -46,6 +50,9 @@ pub(crate) enum Command {
     /// Do what token, registry or kubeconfig does, and show every decision instead of the credential
     #[command(subcommand)]
     Explain(Explain),
+    /// Push, pull, list, tag and compare artifacts in a registry, with any of these credentials
+    #[command(subcommand)]
+    Oci(Oci),
     /// Look at providers
     #[command(subcommand)]
     Plugin(Plugin),

@@ -12,6 +12,7 @@ mod world;
 mod demo;
 mod explain;
 mod kubeconfig;
+mod oci;
 mod plugin;
 mod refusal;
 mod registry;
