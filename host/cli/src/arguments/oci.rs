@@ -199,7 +199,7 @@ impl Access {
     /// The request for a credential of this provider.
     pub(crate) fn request(&self, provider: &str) -> Request {
         Request {
-            provider: provider.to_owned(),
+            provider: Some(provider.to_owned()),
             namespace: self.namespace.clone(),
             service_account: self.sa_name.clone(),
             audience: self.audiences.clone(),

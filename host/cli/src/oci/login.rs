@@ -72,7 +72,7 @@ impl Source {
             )),
             Chosen::Provider(request) => {
                 let wanted = Wanted::Registry(address.repository().clone());
-                let session = Session::open(global, &request, &wanted).await?;
+                let session = Session::open(global, &request, &wanted, None).await?;
                 Ok(Self::Host(Box::new(session), wanted))
             }
         }
@@ -281,8 +281,8 @@ mod tests {
             Ok(Chosen::TokenFile(path)) => format!("file {}", path.display()),
             Ok(Chosen::Provider(request)) => format!(
                 "{} {} {:?} {:?}",
-                request.provider,
-                request.service_account.unwrap_or_default(),
+                request.provider(),
+                request.service_account.clone().unwrap_or_default(),
                 request.audience,
                 request.parameter,
             ),
