@@ -101,7 +101,7 @@ async fn a_registry_login_is_one_that_the_registry_takes() {
     let login = house
         .sandbox
         .aws()
-        .verify_registry_login(&basic.username, basic.password.expose());
+        .verify_registry_login(basic.username.expose(), basic.password.expose());
     assert!(login.is_some());
     let again = house
         .host
@@ -121,7 +121,7 @@ async fn public_ecr_is_a_registry_too() {
         .await
         .unwrap();
     assert!(
-        matches!(issued.value.login().material(), Material::Basic(basic) if basic.username == "AWS")
+        matches!(issued.value.login().material(), Material::Basic(basic) if basic.username.expose() == "AWS")
     );
 }
 
@@ -508,7 +508,7 @@ async fn a_git_remote_gets_a_login_of_its_own() {
     let Material::Basic(basic) = issued.value.material() else {
         panic!("{issued:?}");
     };
-    assert!(basic.username.contains('%') && basic.password.expose().contains('Z'));
+    assert!(basic.username.expose().contains('%') && basic.password.expose().contains('Z'));
     let again = house.host.git_credential(&request, &url).await.unwrap();
     assert_eq!(again.origination, Origination::Cache);
     let foreign = "https://git-codecommit.us-east-1.amazonaws.com.evil.example/x"

@@ -95,7 +95,7 @@ async fn a_registry_takes_the_login() {
         panic!("{:?}", issued.value);
     };
     let azure = house.sandbox.azure();
-    let login = azure.verify_registry_login(&basic.username, basic.password.expose());
+    let login = azure.verify_registry_login(basic.username.expose(), basic.password.expose());
     assert!(login.is_some());
 }
 

@@ -134,7 +134,7 @@ async fn a_registry_takes_the_login() {
         panic!("{:?}", issued.value);
     };
     let google = house.sandbox.google();
-    let login = google.verify_registry_login(&basic.username, basic.password.expose());
+    let login = google.verify_registry_login(basic.username.expose(), basic.password.expose());
     assert!(login.is_some());
 }
 

@@ -111,6 +111,7 @@ impl CredentialHostBuilder {
         let inner = Inner {
             providers,
             accounts: self.accounts,
+            own_account: tokio::sync::OnceCell::new(),
             cache: Cache::new(self.cache, Arc::clone(&clock)),
             resolutions,
             tenancy: self.tenancy,

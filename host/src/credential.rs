@@ -22,8 +22,8 @@ pub struct AwsKeys {
 /// A user name and a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Basic {
-    /// User name.
-    pub username: String,
+    /// User name. Some services put a token into it.
+    pub username: Secret,
     /// Password.
     pub password: Secret,
 }
@@ -157,7 +157,7 @@ impl Material {
                 let token = keys.session_token.as_ref().map_or("", Secret::expose);
                 any(&keys.access_key_id) || any(keys.secret_access_key.expose()) || any(token)
             }
-            Self::Basic(basic) => any(&basic.username) || any(basic.password.expose()),
+            Self::Basic(basic) => any(basic.username.expose()) || any(basic.password.expose()),
             Self::X509(_) => false,
             Self::Custom(values) => values.iter().any(|(name, _)| any(name)),
         }
@@ -165,8 +165,8 @@ impl Material {
 }
 
 /// Keys that a caller holds already, to begin a chain with: those of an AWS user in a Secret, say. Two
-/// are equal if the keys are; `Debug` shows neither.
-#[derive(Clone, Debug)]
+/// are equal if the keys are; `Debug` shows nothing of them.
+#[derive(Clone)]
 pub struct StartingKeys {
     keys: Arc<AwsKeys>,
     fingerprint: [u8; 32],
@@ -207,6 +207,12 @@ impl StartingKeys {
 
 /// Keys of a user have no end. What is made of them is told a bounded one.
 const STARTING_KEYS_LIFE: Duration = Duration::from_secs(3600);
+
+impl std::fmt::Debug for StartingKeys {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("StartingKeys([secret])")
+    }
+}
 
 impl PartialEq for StartingKeys {
     fn eq(&self, other: &Self) -> bool {
@@ -407,7 +413,7 @@ mod tests {
             session_token: Some("canary-2".into()),
         };
         let basic = Basic {
-            username: "u".into(),
+            username: "canary-7".into(),
             password: "canary-3".into(),
         };
         let x509 = X509 {

@@ -36,11 +36,11 @@ impl Environment for ProcessEnvironment {
     }
 
     fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let file = std::fs::File::open(path)?;
-        // A device or a pipe never ends, or ends when somebody else likes.
-        if !file.metadata()?.is_file() {
+        // A device or a pipe never ends, or does not even open before somebody else likes.
+        if !std::fs::metadata(path)?.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
+        let file = std::fs::File::open(path)?;
         let mut content = Vec::new();
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;
         check_size(content)
@@ -133,7 +133,8 @@ impl FileName {
         let Some(variable) = &self.variable else {
             return Some(PathBuf::from(&self.path));
         };
-        let start = environment.variable(variable)?;
+        let start = environment.variable(variable);
+        let start = start.filter(|start| !start.is_empty())?;
         let path = PathBuf::from(format!("{start}{}", self.path));
         is_plain(&path).then_some(path)
     }
@@ -196,6 +197,7 @@ mod tests {
         let environment = FixedEnvironment::default()
             .variable("TOKEN", "/run/token")
             .variable("HOME", "/home/app")
+            .variable("EMPTY", "")
             .variable("UP", "/run/../etc")
             .variable("RELATIVE", "token");
         name.parse::<FileName>().unwrap().path(&environment)
@@ -208,6 +210,7 @@ mod tests {
             ("$TOKEN", Some("/run/token")),
             ("$HOME/.aws/config", Some("/home/app/.aws/config")),
             ("$ABSENT", None),
+            ("$EMPTY/.aws/config", None),
             ("$UP", None),
             ("$RELATIVE", None),
         ] {

@@ -325,6 +325,9 @@ impl CredentialRequestBuilder {
             ca: self.ca.as_deref().map(str::parse).transpose()?,
         };
         check_links(&self.links, self.start.is_some())?;
+        if self.start.is_some() {
+            check_unused(&self.access)?;
+        }
         let subject = self.subject?;
         subject.check()?;
         let links = self.links.into_iter().map(AccessRequest::checked);
@@ -357,6 +360,22 @@ fn check_links(links: &[AccessRequest], started: bool) -> Result<(), Error> {
         Some(_) => Err(Error::configuration(
             "a link of a chain has no audiences: its exchange starts from no ServiceAccount token",
         )),
+    }
+}
+
+/// With keys to start with there is no first exchange, and so nothing that would heed these.
+fn check_unused(access: &AccessRequest) -> Result<(), Error> {
+    let unused = [
+        ("audiences", !access.audiences.is_empty()),
+        ("scopes", !access.scopes.is_empty()),
+        ("an endpoint", access.endpoint.is_some()),
+        ("parameters", !access.parameters.is_empty()),
+    ];
+    match unused.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((what, _)) => Err(Error::configuration(format!(
+            "{what} have no effect where a chain starts with keys: give them to a link"
+        ))),
     }
 }
 
@@ -444,6 +463,15 @@ mod tests {
         let long = (0..=MAX_LINKS).fold(request(), |request, _| request.link(link()));
         assert!(refused(long).contains("longer than 4"));
         assert!(refused(request().start_with(keys())).contains("need a link"));
+        let unused = request().start_with(keys()).link(link());
+        for builder in [
+            unused.clone().parameter("expected-account", "1"),
+            unused.clone().audiences(["a"]),
+            unused.clone().scopes(["s"]),
+            unused.endpoint("https://e.example"),
+        ] {
+            assert!(refused(builder).contains("no effect"));
+        }
         let audience = AccessRequest {
             audiences: vec!["a".into()],
             ..link()

@@ -45,13 +45,19 @@ pub struct AwsKeys {
     pub session_token: Option<Secret>,
 }
 
-/// A user name and a password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A user name and a password. `Debug` hides both: some services put a token into the name.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Basic {
     /// User name.
     pub username: String,
     /// Password.
     pub password: Secret,
+}
+
+impl fmt::Debug for Basic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Basic([secret])")
+    }
 }
 
 /// A certificate and its key.

@@ -44,7 +44,8 @@ impl CredentialHost {
             .iter()
             .map(|link| request.link(link))
             .collect();
-        self.check_chain(loaded, &links, &subject).await?;
+        self.check_chain(loaded, request, &links, &subject, chosen_by)
+            .await?;
         let mut issued = match request.start() {
             None => self.first(loaded, request, &subject, chosen_by).await?,
             Some(keys) => self.held(keys),
@@ -84,10 +85,19 @@ impl CredentialHost {
     async fn check_chain(
         &self,
         loaded: &Loaded,
+        request: &CredentialRequest,
         links: &[CredentialRequest],
         subject: &Subject,
+        chosen_by: ChosenBy,
     ) -> Result<(), Error> {
         let mut seen: Vec<Arc<str>> = Vec::new();
+        if request.start().is_none() && !links.is_empty() {
+            let kind = own_source(subject);
+            let first = self
+                .resolve(loaded, request, subject, chosen_by, kind)
+                .await?;
+            seen.push(first.identity);
+        }
         for link in links {
             loaded.provider.check(link.access())?;
             loaded.provider.check_source(SourceKind::Credential)?;

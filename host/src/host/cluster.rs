@@ -1,5 +1,6 @@
 //! Access to a cluster, made with access tokens.
 
+use super::subject::check_own_cluster;
 use super::{CredentialHost, Loaded, credential_details};
 use crate::cache::key::KeyLines;
 use crate::credential::{
@@ -24,6 +25,8 @@ impl CredentialHost {
     ) -> Result<Issued<ClusterAccess>, Error> {
         cluster.check()?;
         let loaded = self.loaded(request)?;
+        let subject = self.subject(request, loaded.provider.as_ref()).await?;
+        check_own_cluster(request, &subject, cluster)?;
         let mut facts = loaded.facts.get(&()).await;
         let wanted = self
             .ask(

@@ -22,7 +22,7 @@ use crate::provider::{Call, ChosenBy, Description, Facts, Provider};
 use crate::repository::Repository;
 use crate::request::CredentialRequest;
 use crate::retry::RetryPolicy;
-use crate::service_account::ServiceAccounts;
+use crate::service_account::{ServiceAccountName, ServiceAccounts};
 use cluster::ClusterSource;
 use futures::future::BoxFuture;
 use resolution::Resolution;
@@ -59,6 +59,8 @@ impl Loaded {
 pub(crate) struct Inner {
     pub(crate) providers: BTreeMap<String, Loaded>,
     pub(crate) accounts: Option<Arc<dyn ServiceAccounts>>,
+    /// The account of this process, once it was asked for.
+    pub(crate) own_account: tokio::sync::OnceCell<ServiceAccountName>,
     pub(crate) cache: Cache,
     pub(crate) resolutions: moka::future::Cache<CacheKey, Resolution>,
     pub(crate) tenancy: Tenancy,

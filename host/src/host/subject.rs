@@ -1,12 +1,13 @@
 //! Who asks: the gate, the provider that is asked, and the account on whose behalf.
 
 use super::{CredentialHost, Loaded};
+use crate::credential::ClusterReference;
 use crate::error::{Error, ErrorKind};
 use crate::journal::details;
 use crate::provider::{Description, Provider, SourceKind};
 use crate::request::CredentialRequest;
 use crate::service_account::{Lookup, ServiceAccount, ServiceAccountName, ServiceAccounts};
-use crate::subject::{Subject, SubjectReference};
+use crate::subject::{Namespace, Subject, SubjectReference};
 use std::sync::Arc;
 
 impl CredentialHost {
@@ -74,8 +75,10 @@ impl CredentialHost {
                 self.account(&name, true, description).await
             }
             (SubjectReference::Ambient, Some(default)) => Err(nobody(default)),
-            (SubjectReference::Namespace(_) | SubjectReference::Ambient, None) => {
-                self.itself(description).await
+            (SubjectReference::Ambient, None) => self.itself(description).await,
+            (SubjectReference::Namespace(namespace), None) => {
+                check_own(request, namespace, description)?;
+                Ok(Subject::Ambient)
             }
             (SubjectReference::Object(object), _) => Ok(Subject::Object(object.clone())),
         }
@@ -89,10 +92,10 @@ impl CredentialHost {
             return Ok(Subject::Ambient);
         }
         let accounts = self.accounts()?;
-        let own = self
-            .retrying("own account", || accounts.own_account())
-            .await?;
-        self.account(&own, false, description).await
+        let ask = || accounts.own_account();
+        let own = async { self.retrying("own account", ask).await };
+        let own = self.inner.own_account.get_or_try_init(|| own).await?;
+        self.account(own, false, description).await
     }
 
     async fn account(
@@ -146,6 +149,48 @@ fn readable(account: Arc<ServiceAccount>, description: &Description) -> Arc<Serv
     let mut account = Arc::unwrap_or_clone(account);
     account.annotations.retain(|key, _| named(key));
     Arc::new(account)
+}
+
+/// What an object that names no account may have of this process's own identity: what the provider finds
+/// by itself. Whoever wrote the object must not choose who is sent a token of this process, nor who can
+/// read along.
+fn check_own(
+    request: &CredentialRequest,
+    namespace: &Namespace,
+    description: &Description,
+) -> Result<(), Error> {
+    let refuse = |what: &str| {
+        let error = Error::configuration(format!(
+            "an object in namespace '{}' that names no service account may not {what}: it would act with the host's own identity",
+            namespace.as_str()
+        ));
+        Err(error.remedy("name a service account, or have the operator set a default one"))
+    };
+    if !description.sources.contains(&SourceKind::Ambient) {
+        return refuse("use a provider that hands out tokens of service accounts");
+    }
+    match request.transport().ca {
+        Some(_) => refuse("bring certificate authorities"),
+        None => Ok(()),
+    }
+}
+
+/// The same for a cluster, whose address the object gives: the host's own token would go there.
+pub(super) fn check_own_cluster(
+    request: &CredentialRequest,
+    subject: &Subject,
+    cluster: &ClusterReference,
+) -> Result<(), Error> {
+    match (request.subject(), subject, &cluster.address) {
+        (SubjectReference::Namespace(namespace), Subject::Ambient, Some(_)) => {
+            let error = Error::configuration(format!(
+                "an object in namespace '{}' that names no service account may not give the address of a cluster: it would get a token of the host's own identity",
+                namespace.as_str()
+            ));
+            Err(error.remedy("name a service account, or the cluster by its name in the cloud"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn closed(subject: impl std::fmt::Display) -> Error {

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::provider::{ChosenBy, Provider, SourceKind, Trusted};
 use crate::request::CredentialRequest;
 use crate::subject::Subject;
+use crate::text::steers;
 use std::sync::Arc;
 
 /// A policy or commands by which the other side comes to trust a subject, and for whom they are.
@@ -63,6 +64,7 @@ impl CredentialHost {
                 |provider, trusted, call| provider.trust_policy(*trusted, call),
             )
             .await?;
+        check_policy(request.provider(), &text)?;
         Ok(TrustPolicy {
             identity: resolution.identity,
             audiences: resolution.audiences,
@@ -70,6 +72,21 @@ impl CredentialHost {
             text,
         })
     }
+}
+
+/// The longest policy: IAM's own limit is 2048 characters for a trust policy.
+const MAX_POLICY: usize = 64 << 10;
+
+/// People read it and paste it into a shell: nothing in it may hide a part of it from them.
+fn check_policy(provider: &str, text: &str) -> Result<(), Error> {
+    let hides = |character: char| steers(character) && character != '\n';
+    if text.len() <= MAX_POLICY && !text.chars().any(hides) {
+        return Ok(());
+    }
+    Err(Error::plugin(format!(
+        "provider '{provider}' answered a policy of {} bytes that is too long, or holds characters that steer a terminal",
+        text.len()
+    )))
 }
 
 fn signing_issuer(provider: &dyn Provider) -> Result<String, Error> {

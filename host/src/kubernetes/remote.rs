@@ -60,10 +60,14 @@ pub async fn client(source: Arc<dyn AccessSource>) -> Result<Client, Error> {
         Error::configuration(format!("cannot set up a client for {}", first.server()))
             .because(error)
     })?;
+    let server = first.server().clone();
     let login = move |mut request: http::Request<kube::client::Body>| {
-        let source = Arc::clone(&source);
+        let (source, server) = (Arc::clone(&source), server.clone());
         async move {
             let access = source.access().await?;
+            if *access.server() != server {
+                return Err(moved(&server).into());
+            }
             request
                 .headers_mut()
                 .insert(AUTHORIZATION, bearer(&access)?);
@@ -73,6 +77,14 @@ pub async fn client(source: Arc<dyn AccessSource>) -> Result<Client, Error> {
     // The filter needs a service that it can clone into its future; the buffer makes one.
     let shared = builder.with_layer(&BufferLayer::new(MAX_QUEUED));
     Ok(shared.with_layer(&AsyncFilterLayer::new(login)).build())
+}
+
+/// A cluster of the same name that was made anew is somewhere else, and its token is not for the old
+/// address, which may be anybody's by now.
+fn moved(server: &url::Url) -> Error {
+    Error::unavailable(format!(
+        "the cluster is no longer at {server}: its client must be made anew"
+    ))
 }
 
 fn without_login(access: &ClusterAccess) -> Result<Config, Error> {

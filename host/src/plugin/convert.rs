@@ -182,7 +182,7 @@ fn lent_material(material: &Material) -> types::Material {
                 .map(|token| token.expose().to_owned()),
         }),
         Material::Basic(basic) => types::Material::Basic(types::Basic {
-            username: basic.username.clone(),
+            username: basic.username.expose().to_owned(),
             password: basic.password.expose().to_owned(),
         }),
         Material::X509(x509) => types::Material::X509(types::X509 {
@@ -242,7 +242,7 @@ fn material(material: types::Material) -> Option<Material> {
             session_token: keys.session_token.map(Into::into),
         }),
         types::Material::Basic(basic) => Material::Basic(Basic {
-            username: basic.username,
+            username: basic.username.into(),
             password: basic.password.into(),
         }),
         types::Material::X509(x509) => Material::X509(X509 {

@@ -5,6 +5,7 @@ use crate::egress::send::Reach;
 use crate::environment::{Environment, FileName};
 use crate::error::{Error, ErrorKind};
 use crate::provider::{ChosenBy, Wishes};
+use crate::secret::Secret;
 use ipnet::IpNet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -154,13 +155,13 @@ impl Granted {
     }
 
     /// Variables that are both granted and wished for, with their values.
-    pub(crate) fn variables(&self, environment: &dyn Environment) -> Vec<(String, String)> {
+    pub(crate) fn variables(&self, environment: &dyn Environment) -> Vec<(String, Secret)> {
         let wished = |name: &&String| self.wishes.environment.contains(name);
         self.grant
             .environment
             .iter()
             .filter(wished)
-            .filter_map(|name| Some((name.clone(), environment.variable(name)?)))
+            .filter_map(|name| Some((name.clone(), environment.variable(name)?.into())))
             .collect()
     }
 
@@ -319,7 +320,7 @@ mod tests {
         let some = Granted::new(GrantPolicy::Exactly(grant), &wishes).unwrap();
         assert_eq!(
             some.variables(&environment),
-            [("REGION".to_owned(), "eu-west-1".to_owned())]
+            [("REGION".to_owned(), Secret::from("eu-west-1"))]
         );
         assert_eq!(some.files(&environment), [PathBuf::from("/run/token")]);
     }

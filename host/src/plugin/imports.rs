@@ -27,7 +27,7 @@ pub(crate) struct Powers {
     pub(crate) reach: Arc<Reach>,
     pub(crate) transport: Transport,
     pub(crate) token: Option<Secret>,
-    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) variables: Vec<(String, Secret)>,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) signing: Option<Signing>,

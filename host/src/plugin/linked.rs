@@ -141,7 +141,12 @@ impl Linked {
             return Ok(answer);
         }
         if let Some(refused) = &store.data().refused {
-            return Err(not_granted(plugin, verb, refused).into());
+            let error = not_granted(plugin, verb, refused);
+            return Err(match &outcome {
+                Ok(Ok(Err(told))) => error.because(Told(convert::line(&told.message))),
+                _ => error,
+            }
+            .into());
         }
         match outcome {
             Ok(Ok(Ok(answer))) => Ok(answer),
@@ -165,7 +170,7 @@ impl Linked {
             .wall_clock(HostClock(self.engine.clock()));
         let powers = conduct.powers.iter();
         for (variable, value) in powers.flat_map(|powers| &powers.variables) {
-            wasi.env(variable, value);
+            wasi.env(variable, value.expose());
         }
         let state = State::new(wasi.build(), conduct);
         let mut store = Store::new(self.engine.wasmtime(), state);
@@ -211,6 +216,11 @@ impl HostWallClock for HostClock {
 fn ticks(cpu: Duration) -> u128 {
     cpu.as_nanos() / TICK.as_nanos()
 }
+
+/// What a guest says beside a refused request: it may have tried something else before.
+#[derive(Debug, thiserror::Error)]
+#[error("the plugin says: {0}")]
+struct Told(String);
 
 fn not_granted(plugin: &str, verb: &str, refused: &EgressError) -> Error {
     let message = format!("plugin '{plugin}' may not send what {verb} needs: {refused}");

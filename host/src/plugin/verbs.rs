@@ -233,7 +233,9 @@ impl Provider for Plugin {
         access: &[Arc<Credential>],
         call: Call<'_>,
     ) -> Result<RestConfig, Error> {
-        let token = lent_token(access.iter().map(AsRef::as_ref));
+        let access_tokens = access.iter().map(AsRef::as_ref);
+        check_one_token(&self.name, access_tokens.clone())?;
+        let token = lent_token(access_tokens);
         let powers = self.powers(call.request.transport(), token.as_ref(), false);
         let (facts, request) = asked(call);
         let cluster = convert::cluster(cluster);
@@ -346,6 +348,22 @@ fn pure(subject: &Subject, call: Call<'_>) -> (types::Subject, types::Facts, typ
         convert::facts(call.facts),
         convert::request(call.request.access()),
     )
+}
+
+/// `subject-token` stands for one token, so that there must be one at most.
+fn check_one_token<'a>(
+    plugin: &str,
+    access: impl Iterator<Item = &'a Credential>,
+) -> Result<(), Error> {
+    match access
+        .filter(|access| access.origin == Origin::SubjectToken)
+        .count()
+    {
+        0 | 1 => Ok(()),
+        count => Err(Error::plugin(format!(
+            "plugin '{plugin}' asks for {count} tokens of a service account for one cluster"
+        ))),
+    }
 }
 
 /// The subject token among the credentials of earlier verbs, which a later verb may still send.

@@ -67,8 +67,9 @@ pub struct SpiffeId {
 }
 
 impl SpiffeId {
-    /// The ID of an object that is its own identity: `spiffe://TD/RESOURCE/NAMESPACE/NAME`. Within a
-    /// cluster no two objects share one.
+    /// The ID of an object that is its own identity: `spiffe://TD/RESOURCE/NAMESPACE/NAME`. The
+    /// group is no part of it: objects of two groups whose plural names are the same share an ID, so
+    /// that a host signs for kinds whose names do not repeat.
     ///
     /// # Errors
     ///

@@ -100,7 +100,7 @@ impl Logins for Source {
 fn of_material(material: &Material) -> Result<Login, Failure> {
     match material {
         Material::Basic(basic) => Ok(Login::Basic {
-            username: basic.username.clone(),
+            username: basic.username.expose().to_owned(),
             password: basic.password.clone(),
         }),
         Material::Bearer(token) => Ok(Login::Bearer(token.clone())),

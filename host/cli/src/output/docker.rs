@@ -9,7 +9,11 @@ use serde_json::json;
 pub(crate) fn config(host: &str, material: &Material) -> Option<Secret> {
     let login = match material {
         Material::Basic(basic) => {
-            let pair = Secret::from(format!("{}:{}", basic.username, basic.password.expose()));
+            let pair = Secret::from(format!(
+                "{}:{}",
+                basic.username.expose(),
+                basic.password.expose()
+            ));
             json!({ "auth": STANDARD.encode(pair.expose()) })
         }
         // The field in which Docker's own file keeps a token that goes to the registry as it is.
@@ -26,8 +30,7 @@ pub(crate) fn credential(host: &str, material: &Material) -> Option<Secret> {
     let Material::Basic(basic) = material else {
         return None;
     };
-    let object =
-        json!({ "ServerURL": host, "Username": basic.username, "Secret": basic.password.expose() });
+    let object = json!({ "ServerURL": host, "Username": basic.username.expose(), "Secret": basic.password.expose() });
     Some(Secret::from(format!("{object}\n")))
 }
 

@@ -58,7 +58,7 @@ fn material(material: &Material) -> Option<(String, Value)> {
             "sessionToken": keys.session_token.as_ref().map(Secret::expose),
         }),
         Material::Basic(basic) => {
-            json!({ "username": basic.username, "password": basic.password.expose() })
+            json!({ "username": basic.username.expose(), "password": basic.password.expose() })
         }
         Material::X509(x509) => json!({
             "certificateChain": x509.certificate_chain,

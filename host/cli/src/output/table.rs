@@ -23,7 +23,16 @@ pub(crate) fn render(issue: &Issue<'_>, now: SystemTime) -> String {
     fact("kind", issue.material.kind());
     match issue.material {
         Material::Aws(keys) => fact("access key ID", &keys.access_key_id),
-        Material::Basic(basic) => fact("user name", &basic.username),
+        // Behind a percent sign CodeCommit has a session token in it.
+        Material::Basic(basic) => fact(
+            "user name",
+            basic
+                .username
+                .expose()
+                .split('%')
+                .next()
+                .unwrap_or_default(),
+        ),
         _ => {}
     }
     fact(
