@@ -13,6 +13,7 @@ mod demo;
 mod exit;
 mod explain;
 mod failure;
+mod git;
 mod harden;
 mod kubeconfig;
 mod output;
@@ -62,6 +63,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Token(token) => token::run(global, token).await,
         Command::Registry(registry) => registry::run(global, registry).await,
+        Command::Git(git) => git::run(global, git).await,
         Command::Kubeconfig(kubeconfig) => kubeconfig::run(global, kubeconfig).await,
         Command::Explain(verb) => explain::run(global, verb).await,
         Command::Plugin(command) => plugin::run(global, command).await,

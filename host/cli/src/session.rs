@@ -10,7 +10,7 @@ use crate::progress::noted;
 use crate::request::{self, Named};
 use gatepass::kubernetes::KubernetesServiceAccounts;
 use gatepass::plugin::PluginEngine;
-use gatepass::{CredentialHost, CredentialRequest, Journal};
+use gatepass::{CredentialHost, CredentialRequest, Journal, TrustPolicy};
 
 /// A host and the request to it.
 #[derive(Debug)]
@@ -56,7 +56,8 @@ impl Session {
             .as_ref()
             .map(|cluster| cluster.namespace.as_str());
         let named = named.within(namespace.unwrap_or("default"));
-        let request = request::build(&flags, &named)?;
+        let client = connection.as_ref().map(|cluster| &cluster.client);
+        let request = request::build(&flags, named.subject(client).await?)?;
         let kubeconfig = connection
             .as_ref()
             .map(|cluster| (cluster.origin.clone(), cluster.context.clone()));
@@ -85,6 +86,14 @@ impl Session {
             .await
     }
 
+    /// Asks the host what the other side must be told.
+    pub(crate) async fn trust(&self, issuer: Option<&str>) -> Result<TrustPolicy, Failure> {
+        let asking = self.host.trust_policy(&self.request, issuer);
+        noted("reading who is trusted", asking)
+            .await
+            .map_err(Failure::from)
+    }
+
     async fn ask_host(&self, host: &CredentialHost, wanted: &Wanted) -> Result<Answer, Failure> {
         let waiting = format!(
             "waiting for an answer to {} {}",
@@ -102,7 +111,7 @@ fn needs_cluster(named: &Named, configuration: &Configuration) -> bool {
     let is_named = match named {
         Named::Process => false,
         Named::Namespace(_) => configuration.host.default_service_account.is_some(),
-        Named::Account { .. } => true,
+        Named::Account { .. } | Named::Object { .. } => true,
     };
     is_named && configuration.is_object_level()
 }
