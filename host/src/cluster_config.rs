@@ -250,6 +250,9 @@ mod tests {
         ClusterConfig::from_data(&all.into_iter().map(pair).collect())
     }
 
+    /// What is given, and the words of the refusal: of a cloud's provider, and of generic.
+    type Row<'a> = (&'a [(&'a str, &'a str)], Option<&'a str>, Option<&'a str>);
+
     #[track_caller]
     fn refused(provider: &str, further: &[(&str, &str)], words: &str) {
         let error = read(provider, further).unwrap_err();
@@ -259,8 +262,7 @@ mod tests {
 
     #[test]
     fn a_cluster_is_known_by_what_the_rfc_says() {
-        // cluster, address, ca.crt; for a cloud's provider, and for generic.
-        let table: [(&[(&str, &str)], Option<&str>, Option<&str>); 8] = [
+        let table: [Row<'_>; 8] = [
             (&[], Some("nothing says"), Some("address is missing")),
             (&[NAME], None, Some("cluster must not")),
             (&[SERVER], Some("only together"), None),

@@ -2,7 +2,7 @@
 
 use gatepass::{
     CaBundle, ClusterAccess, ClusterReference, Credential, CredentialHost, CredentialRequest,
-    Error, Issued, Material, Origination, RegistryCredential, Repository,
+    Error, GitUrl, Issued, Material, Origination, RegistryCredential, Repository,
 };
 use std::time::SystemTime;
 
@@ -13,6 +13,8 @@ pub(crate) enum Wanted {
     Token,
     /// A login to the registry of this repository.
     Registry(Repository),
+    /// A login to this Git remote.
+    Git(GitUrl),
     /// Access to this cluster.
     Cluster(ClusterReference),
 }
@@ -23,15 +25,17 @@ impl Wanted {
         match self {
             Self::Token => "token",
             Self::Registry(_) => "registry",
+            Self::Git(_) => "git",
             Self::Cluster(_) => "kubeconfig",
         }
     }
 
-    /// Whether it says its region itself: a registry's host does, and so does an ARN.
+    /// Whether it says its region itself: the host of a registry and of a remote does, and so
+    /// does an ARN.
     pub(crate) fn says_its_region(&self) -> bool {
         match self {
             Self::Token => false,
-            Self::Registry(_) => true,
+            Self::Registry(_) | Self::Git(_) => true,
             Self::Cluster(cluster) => cluster
                 .name
                 .as_deref()
@@ -51,6 +55,10 @@ impl Wanted {
                 .registry_credential(request, repository)
                 .await
                 .map(Answer::Registry),
+            Self::Git(url) => host
+                .git_credential(request, url)
+                .await
+                .map(|issued| Answer::Git(issued, url.clone())),
             Self::Cluster(cluster) => host
                 .cluster_access(request, cluster)
                 .await
@@ -64,6 +72,7 @@ impl Wanted {
 pub(crate) enum Answer {
     Token(Issued<Credential>),
     Registry(Issued<RegistryCredential>),
+    Git(Issued<Credential>, GitUrl),
     Cluster(Issued<ClusterAccess>),
 }
 
@@ -88,6 +97,12 @@ impl Answer {
                     place,
                 )
             }
+            Self::Git(issued, url) => (
+                issued.value.as_ref(),
+                &issued.identity,
+                issued.origination,
+                Place::Remote { url: url.as_str() },
+            ),
             Self::Cluster(issued) => {
                 let place = Place::Cluster {
                     server: issued.value.server().as_str(),
@@ -119,6 +134,9 @@ pub(crate) enum Place<'a> {
     Anywhere,
     Registry {
         host: &'a str,
+    },
+    Remote {
+        url: &'a str,
     },
     Cluster {
         server: &'a str,

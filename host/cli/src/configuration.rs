@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::bundled;
 use crate::failure::Failure;
-use gatepass::config::HostConfig;
+use gatepass::config::{HostConfig, SpiffeConfig};
 use std::path::{Path, PathBuf};
 
 /// The feature gate, which the library has off and the command line on: whoever runs a command acts
@@ -70,9 +70,32 @@ fn overlay(mut host: HostConfig, global: &Global) -> HostConfig {
         host.default_service_account
             .clone_from(&global.default_service_account);
     }
+    lay_spiffe(&mut host, global);
     host.cache.max_size = global.token_cache_max_size.or(host.cache.max_size);
     host.cache.max_duration = global.token_cache_max_duration.or(host.cache.max_duration);
     host
+}
+
+/// Each flag goes before the file's own value. What is missing then is told when an object is named.
+fn lay_spiffe(host: &mut HostConfig, global: &Global) {
+    let flags = [
+        &global.spiffe_trust_domain,
+        &global.spiffe_issuer,
+        &global.spiffe_secret_name,
+    ];
+    if flags.into_iter().all(Option::is_none) {
+        return;
+    }
+    let spiffe = host.spiffe.get_or_insert_with(SpiffeConfig::default);
+    if let Some(trust_domain) = &global.spiffe_trust_domain {
+        spiffe.trust_domain.clone_from(trust_domain);
+    }
+    if let Some(issuer) = &global.spiffe_issuer {
+        spiffe.issuer = Some(issuer.clone());
+    }
+    if let Some(name) = &global.spiffe_secret_name {
+        spiffe.secret_name.clone_from(name);
+    }
 }
 
 #[cfg(test)]

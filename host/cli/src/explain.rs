@@ -1,19 +1,26 @@
 //! `gatepass explain`: the decisions behind a request, instead of its credential.
 
 use crate::answer::{Answer, Wanted};
-use crate::arguments::{Explain, Format, Global};
+use crate::arguments::{Explain, Explained, Format, Global};
 use crate::failure::Failure;
+use crate::output::table;
 use crate::session::Session;
 use crate::terminal::visible;
-use crate::{exit, kubeconfig, output, registry, terminal};
-use gatepass::{Journal, Step, Verdict};
+use crate::{exit, git, kubeconfig, output, registry, terminal};
+use gatepass::{Journal, Step, TrustPolicy, Verdict};
 use serde_json::{Value, json};
 
 const FORMATS: &[Format] = &[Format::Table, Format::Json];
 
 /// Does what the explained command does, prints its decisions, and ends as it would.
-pub(crate) async fn run(global: &Global, verb: &Explain) -> Result<(), Failure> {
+pub(crate) async fn run(global: &Global, flags: &Explain) -> Result<(), Failure> {
     let format = output::choose(global.output, FORMATS, "explain")?;
+    let verb = &flags.verb;
+    match (flags.trust, &flags.issuer) {
+        (true, issuer) => return trust(global, verb, issuer.as_deref(), format).await,
+        (false, Some(_)) => return Err(Failure::usage("--issuer is for --trust alone")),
+        (false, None) => {}
+    }
     let journal = Journal::on();
     let outcome = ask(global, verb, &journal).await;
     let text = match format {
@@ -24,18 +31,58 @@ pub(crate) async fn run(global: &Global, verb: &Explain) -> Result<(), Failure> 
     outcome.map(drop)
 }
 
-async fn ask(global: &Global, verb: &Explain, journal: &Journal) -> Result<Outcome, Failure> {
+/// Prints what the other side must be told. Alone it is data, for a file or a pipe; for whom it is, is
+/// talk.
+async fn trust(
+    global: &Global,
+    verb: &Explained,
+    issuer: Option<&str>,
+    format: Format,
+) -> Result<(), Failure> {
+    let (session, _) = open(global, verb).await?;
+    let policy = session.trust(issuer).await?;
+    if format == Format::Json {
+        let told = json!({
+            "identity": *policy.identity,
+            "issuer": policy.issuer,
+            "audiences": *policy.audiences,
+            "policy": policy.text,
+        });
+        return output::release(&output::json_text(&told)?);
+    }
+    terminal::talk(&for_whom(&policy));
+    terminal::print(&lines(&policy.text))
+}
+
+fn for_whom(policy: &TrustPolicy) -> String {
+    let pairs = [
+        ("identity", policy.identity.to_string()),
+        ("issuer", policy.issuer.clone()),
+        ("audiences", policy.audiences.join(", ")),
+    ];
+    table::pairs(&pairs.map(|(name, value)| (name.to_owned(), value)))
+}
+
+/// Text of others that has lines of its own.
+fn lines(text: &str) -> String {
+    text.lines()
+        .map(|line| format!("{}\n", visible(line)))
+        .collect()
+}
+
+async fn ask(global: &Global, verb: &Explained, journal: &Journal) -> Result<Outcome, Failure> {
     let (session, wanted) = open(global, verb).await?;
     let answer = session.ask_explaining(&wanted, journal).await?;
     Ok(Outcome::of(&answer, session.flags.provider()))
 }
 
 /// Puts together what the explained command would.
-async fn open(global: &Global, verb: &Explain) -> Result<(Session, Wanted), Failure> {
+async fn open(global: &Global, verb: &Explained) -> Result<(Session, Wanted), Failure> {
     let (flags, wanted, connection) = match verb {
-        Explain::Token(flags) => (flags.request.clone(), Wanted::Token, None),
-        Explain::Registry(flags) => (flags.request.clone(), registry::wanted(flags)?, None),
-        Explain::Kubeconfig(flags) => {
+        Explained::Token(flags) => (flags.request.clone(), Wanted::Token, None),
+        Explained::Registry(flags) => (flags.request.clone(), registry::wanted(flags)?, None),
+        Explained::Git(flags) => (flags.request.clone(), git::wanted(flags)?, None),
+        Explained::Kubeconfig(flags) => {
             let asked = kubeconfig::asked(global, flags).await?;
             (
                 asked.flags,
@@ -157,6 +204,19 @@ mod tests {
 => no credential (exit code 2)
 ";
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_policy_is_told_with_for_whom_it_is() {
+        let policy = TrustPolicy {
+            identity: "role".into(),
+            issuer: "https://issuer.example".into(),
+            audiences: vec!["a".into(), "b".into()].into(),
+            text: "{\n  \"x\": \"\u{202e}\"\n}".into(),
+        };
+        let expected = "identity   role\nissuer     https://issuer.example\naudiences  a, b\n";
+        assert_eq!(for_whom(&policy), expected);
+        assert_eq!(lines(&policy.text), "{\n  \"x\": \"\\u{202e}\"\n}\n");
     }
 
     #[test]

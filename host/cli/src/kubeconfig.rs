@@ -207,6 +207,14 @@ fn subject(line: &mut Line, session: &Session) {
             let namespace = namespace.as_deref().unwrap_or("default");
             line.option("--service-account", Some(&format!("{namespace}/{name}")));
         }
+        Named::Object {
+            kind,
+            namespace,
+            name,
+        } => {
+            let namespace = namespace.as_deref().unwrap_or("default");
+            line.option("--object", Some(&format!("{kind}/{namespace}/{name}")));
+        }
     }
     let audiences = session.flags.audience.iter();
     audiences.for_each(|audience| line.option("--audience", Some(audience)));
@@ -222,6 +230,12 @@ fn request(line: &mut Line, session: &Session) -> Result<(), Failure> {
     line.option("--endpoint", flags.endpoint.as_deref());
     for (name, value) in &flags.parameter {
         line.option("--parameter", Some(&format!("{name}={value}")));
+    }
+    for link in &flags.link {
+        line.option("--link", Some(&link.to_string()));
+    }
+    if flags.start_with_aws_keys {
+        line.words(["--start-with-aws-keys"]);
     }
     line.option("--proxy-url", written_proxy(flags.proxy_url.as_deref())?);
     line.file("--ca-file", flags.ca_file.as_deref())?;

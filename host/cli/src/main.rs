@@ -13,6 +13,7 @@ mod demo;
 mod exit;
 mod explain;
 mod failure;
+mod git;
 mod harden;
 mod kubeconfig;
 mod oci;
@@ -23,6 +24,7 @@ mod registry;
 mod request;
 mod sandbox;
 mod session;
+mod signing;
 mod terminal;
 mod token;
 mod trace;
@@ -63,6 +65,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Token(token) => token::run(global, token).await,
         Command::Registry(registry) => registry::run(global, registry).await,
+        Command::Git(git) => git::run(global, git).await,
         Command::Kubeconfig(kubeconfig) => kubeconfig::run(global, kubeconfig).await,
         Command::Explain(verb) => explain::run(global, verb).await,
         Command::Oci(command) => oci::run(global, command).await,

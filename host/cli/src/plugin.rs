@@ -1,15 +1,17 @@
 //! `gatepass plugin`: what a plugin is, does and would like to be granted.
 
 use crate::arguments::{Format, Global, Plugin as Command};
+use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::output::{self, table};
 use crate::progress::noted;
 use crate::{bundled, terminal};
 use gatepass::Network;
+use gatepass::config::{GrantConfig, PluginConfig};
 use gatepass::plugin::{
     Grant, GrantPolicy, Plugin, PluginEngine, PluginLimits, PluginOptions, PluginSource,
 };
-use gatepass::provider::{Description, Provider, SourceKind, Verb};
+use gatepass::provider::{Description, Provider, SourceKind, Verb, Wishes};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -20,7 +22,7 @@ pub(crate) async fn run(global: &Global, command: &Command) -> Result<(), Failur
     match command {
         Command::Inspect { plugin } => {
             let format = output::choose(global.output, FORMATS, "plugin inspect")?;
-            inspect(plugin, format).await
+            inspect(global, plugin, format).await
         }
         Command::List => {
             let format = output::choose(global.output, FORMATS, "plugin list")?;
@@ -29,8 +31,9 @@ pub(crate) async fn run(global: &Global, command: &Command) -> Result<(), Failur
     }
 }
 
-async fn inspect(named: &Path, format: Format) -> Result<(), Failure> {
+async fn inspect(global: &Global, named: &Path, format: Format) -> Result<(), Failure> {
     let source = source(named)?;
+    let configured = configured(global, named, source.digest().as_str())?;
     let options = PluginOptions {
         // Looking at a plugin allows it nothing.
         grant: GrantPolicy::Exactly(Grant::nothing()),
@@ -41,13 +44,46 @@ async fn inspect(named: &Path, format: Format) -> Result<(), Failure> {
     let what = format!("compiling {}", named.display());
     let plugin = noted(&what, Plugin::load(&engine, source, options)).await?;
     let parameters = serde_json::from_str(&plugin.description().parameters).unwrap_or_default();
+    let granted = granted(&plugin.description().wishes, configured.as_ref());
     match format {
         Format::Json => {
-            let text = output::json_text(&in_json(&plugin, &parameters))?;
+            let text = output::json_text(&in_json(&plugin, &parameters, granted.as_ref()))?;
             output::release(&text)
         }
-        _ => terminal::print(&in_words(&plugin, &parameters)),
+        _ => terminal::print(&in_words(&plugin, &parameters, granted.as_ref())),
     }
+}
+
+/// What the configuration says of this plugin: the bundled one of this name, or a file with this digest.
+fn configured(
+    global: &Global,
+    named: &Path,
+    digest: &str,
+) -> Result<Option<PluginConfig>, Failure> {
+    let plugins = Configuration::read(global)?.host.plugins;
+    let is_it = |plugin: &PluginConfig| match &plugin.bundled {
+        Some(name) => Some(name.as_str()) == named.to_str(),
+        None => plugin.digest.as_deref() == Some(digest),
+    };
+    Ok(plugins.into_iter().find(is_it))
+}
+
+/// What it is granted then: the lists of the configuration, or for a bundled plugin without them what it
+/// wishes. `None`: it is not configured.
+fn granted(wishes: &Wishes, configured: Option<&PluginConfig>) -> Option<GrantConfig> {
+    let plugin = configured?;
+    Some(match (&plugin.grant, &plugin.bundled) {
+        (Some(grant), _) => grant.clone(),
+        (None, None) => GrantConfig::default(),
+        (None, Some(_)) => GrantConfig {
+            hosts: wishes.hosts.clone(),
+            audiences: wishes.audiences.clone(),
+            environment: wishes.environment.clone(),
+            files: wishes.files.clone(),
+            signer: wishes.signer,
+            networks: Vec::new(),
+        },
+    })
 }
 
 /// A bundled plugin by its name, else a file. `./aws` is the file in any case.
@@ -60,7 +96,7 @@ fn source(named: &Path) -> Result<PluginSource, Failure> {
     .map_err(Failure::from)
 }
 
-fn in_words(plugin: &Plugin, parameters: &Value) -> String {
+fn in_words(plugin: &Plugin, parameters: &Value, granted: Option<&GrantConfig>) -> String {
     let description = plugin.description();
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
@@ -73,6 +109,7 @@ fn in_words(plugin: &Plugin, parameters: &Value) -> String {
     );
     fact("digest", plugin.digest().to_owned());
     fact("size", format!("{} bytes", plugin.size()));
+    fact("interfaces", interfaces(description).join(", "));
     fact("verbs", verbs(description).join(", "));
     fact("starts from", sources(description).join(", "));
     let annotations = description.annotations.iter().map(|annotation| {
@@ -93,8 +130,26 @@ fn in_words(plugin: &Plugin, parameters: &Value) -> String {
         ("wishes files", &wishes.files),
         ("wishes hosts", &wishes.hosts),
     ];
-    let signer = if wishes.signer { "yes" } else { "no" };
-    facts.push(("wishes signer".to_owned(), signer.to_owned()));
+    let signer = |signer| if signer { "yes" } else { "no" }.to_owned();
+    match granted {
+        None => facts.push((
+            "granted".to_owned(),
+            "nothing: it is not configured".to_owned(),
+        )),
+        Some(granted) => {
+            facts.push(("granted signer".to_owned(), signer(granted.signer)));
+            for (name, values) in [
+                ("granted audiences", &granted.audiences),
+                ("granted environment", &granted.environment),
+                ("granted files", &granted.files),
+                ("granted hosts", &granted.hosts),
+                ("granted networks", &granted.networks),
+            ] {
+                each(&mut facts, name, values.iter().cloned());
+            }
+        }
+    }
+    facts.push(("wishes signer".to_owned(), signer(wishes.signer)));
     for (name, values) in lists {
         each(&mut facts, name, values.iter().cloned());
     }
@@ -129,7 +184,7 @@ fn described(schema: &Value) -> Vec<String> {
     properties.into_iter().flatten().map(one).collect()
 }
 
-fn in_json(plugin: &Plugin, parameters: &Value) -> Value {
+fn in_json(plugin: &Plugin, parameters: &Value, granted: Option<&GrantConfig>) -> Value {
     let description = plugin.description();
     let wishes = &description.wishes;
     let annotations: Vec<Value> = description
@@ -144,6 +199,7 @@ fn in_json(plugin: &Plugin, parameters: &Value) -> Value {
         "witVersion": plugin.wit_version(),
         "digest": plugin.digest(),
         "size": plugin.size(),
+        "interfaces": interfaces(description),
         "verbs": verbs(description),
         "sources": sources(description),
         "wishes": {
@@ -153,9 +209,27 @@ fn in_json(plugin: &Plugin, parameters: &Value) -> Value {
             "files": wishes.files,
             "signer": wishes.signer,
         },
+        "granted": granted.map(|granted| json!({
+            "hosts": granted.hosts,
+            "audiences": granted.audiences,
+            "environment": granted.environment,
+            "files": granted.files,
+            "signer": granted.signer,
+            "networks": granted.networks,
+        })),
         "annotations": annotations,
         "parameters": parameters,
     })
+}
+
+/// The interfaces that it exports: `provider`, which each has, and those that are optional.
+fn interfaces(description: &Description) -> Vec<&'static str> {
+    let optional = [(Verb::GitCredentials, "git"), (Verb::Policy, "trust")];
+    let exported = optional
+        .iter()
+        .filter(|(verb, _)| description.verbs.contains(verb))
+        .map(|(_, interface)| *interface);
+    std::iter::once("provider").chain(exported).collect()
 }
 
 fn verbs(description: &Description) -> Vec<&'static str> {

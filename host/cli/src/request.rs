@@ -1,8 +1,13 @@
 //! From flags to a [`CredentialRequest`].
 
-use crate::arguments::Request;
+use crate::arguments::{Link, Request};
 use crate::failure::Failure;
-use gatepass::{CredentialRequest, ServiceAccountName};
+use gatepass::kubernetes::{ObjectKind, object_reference};
+use gatepass::{
+    AwsKeys, CredentialRequest, Namespace, ObjectReference, ServiceAccountName, StartingKeys,
+    SubjectReference,
+};
+use kube::Client;
 use std::path::Path;
 
 /// The one provider whose tools name a region in the environment.
@@ -20,12 +25,21 @@ pub(crate) enum Named {
         namespace: Option<String>,
         name: String,
     },
+    /// An object, in this namespace or the kubeconfig's.
+    Object {
+        kind: ObjectKind,
+        namespace: Option<String>,
+        name: String,
+    },
 }
 
 impl Named {
-    /// Reads `-n` and `--service-account`.
+    /// Reads `-n`, `--service-account` and `--object`.
     pub(crate) fn of(request: &Request) -> Result<Self, Failure> {
         let namespace = request.namespace.clone();
+        if let Some(object) = &request.object {
+            return Self::object(object, namespace);
+        }
         let Some(account) = &request.service_account else {
             return Ok(namespace.map_or(Self::Process, Self::Namespace));
         };
@@ -46,14 +60,44 @@ impl Named {
         }
     }
 
+    fn object(text: &str, namespace: Option<String>) -> Result<Self, Failure> {
+        let malformed = || {
+            Failure::usage(format!(
+                "--object {text} must be written RESOURCE.VERSION[.GROUP]/[NAMESPACE/]NAME"
+            ))
+        };
+        let (kind, place) = text.split_once('/').ok_or_else(malformed)?;
+        let (own, name) = match place.split_once('/') {
+            Some((own, name)) => (Some(own.to_owned()), name),
+            None => (None, place),
+        };
+        if name.is_empty() || name.contains('/') {
+            return Err(malformed());
+        }
+        match (&own, &namespace) {
+            (Some(own), Some(other)) if own != other => Err(Failure::usage(format!(
+                "--object {text} and --namespace {other} name two namespaces"
+            ))),
+            _ => Ok(Self::Object {
+                kind: kind.parse()?,
+                namespace: own.or(namespace),
+                name: name.to_owned(),
+            }),
+        }
+    }
+
     /// Checks the names that are known already, before any file is read.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self {
             Self::Process => Ok(()),
-            Self::Namespace(namespace) => gatepass::Namespace::new(namespace)
-                .map(drop)
-                .map_err(Failure::from),
-            Self::Account { namespace, name } => {
+            Self::Namespace(namespace) => {
+                Namespace::new(namespace).map(drop).map_err(Failure::from)
+            }
+            Self::Account { namespace, name }
+            | Self::Object {
+                namespace, name, ..
+            } => {
+                // An object's name has the syntax of an account's.
                 let namespace = namespace.as_deref().unwrap_or("default");
                 ServiceAccountName::new(namespace, name)
                     .map(drop)
@@ -72,9 +116,81 @@ impl Named {
                 namespace: Some(default.to_owned()),
                 name,
             },
+            Self::Object {
+                kind,
+                namespace: None,
+                name,
+            } => Self::Object {
+                kind,
+                namespace: Some(default.to_owned()),
+                name,
+            },
             named => named,
         }
     }
+
+    /// On whose behalf to ask. An object is looked up at the API server; without one the feature is off,
+    /// and the host refuses it unread.
+    pub(crate) async fn subject(
+        &self,
+        cluster: Option<&Client>,
+    ) -> Result<SubjectReference, Failure> {
+        Ok(match self {
+            Self::Process => SubjectReference::Ambient,
+            Self::Namespace(namespace) => SubjectReference::Namespace(Namespace::new(namespace)?),
+            Self::Account { namespace, name } => {
+                let namespace = namespace.as_deref().unwrap_or("default");
+                SubjectReference::ServiceAccount(ServiceAccountName::new(namespace, name)?)
+            }
+            Self::Object {
+                kind,
+                namespace,
+                name,
+            } => {
+                let namespace = Namespace::new(namespace.as_deref().unwrap_or("default"))?;
+                SubjectReference::Object(match cluster {
+                    Some(client) => object_reference(client, kind, &namespace, name).await?,
+                    None => unread(kind, &namespace, name),
+                })
+            }
+        })
+    }
+}
+
+fn unread(kind: &ObjectKind, namespace: &Namespace, name: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: kind.api_version(),
+        kind: "Unread".into(),
+        resource: kind.resource().to_owned(),
+        namespace: namespace.as_str().to_owned(),
+        name: name.to_owned(),
+        uid: "unread".into(),
+    }
+}
+
+/// Keys that the environment holds, for the start of a chain. They have no flag: other users of a machine
+/// see a command line.
+pub(crate) fn starting_keys(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<StartingKeys, Failure> {
+    let read = |name: &str| {
+        let value = variable(name).filter(|value| !value.is_empty());
+        match value {
+            Some(value) if !value.bytes().all(|byte| byte.is_ascii_graphic()) => Err(
+                Failure::usage(format!("${name} holds characters that no key has")),
+            ),
+            value => Ok(value),
+        }
+    };
+    let required = |name: &str| {
+        let missing = || Failure::usage(format!("--start-with-aws-keys needs ${name}"));
+        read(name)?.ok_or_else(missing)
+    };
+    Ok(StartingKeys::new(AwsKeys {
+        access_key_id: required("AWS_ACCESS_KEY_ID")?,
+        secret_access_key: required("AWS_SECRET_ACCESS_KEY")?.into(),
+        session_token: read("AWS_SESSION_TOKEN")?.map(Into::into),
+    }))
 }
 
 /// Whether the environment's region is a fall-back: a registry's host and an ARN say their own.
@@ -91,17 +207,20 @@ pub(crate) fn region(
 }
 
 /// Builds the request.
-pub(crate) fn build(request: &Request, named: &Named) -> Result<CredentialRequest, Failure> {
+pub(crate) fn build(
+    request: &Request,
+    subject: SubjectReference,
+) -> Result<CredentialRequest, Failure> {
     let mut builder = CredentialRequest::builder(request.provider())
         .audiences(&request.audience)
-        .scopes(&request.scope);
-    builder = match named {
-        Named::Process => builder,
-        Named::Namespace(namespace) => builder.namespace(namespace),
-        Named::Account { namespace, name } => {
-            builder.service_account(namespace.as_deref().unwrap_or("default"), name)
-        }
-    };
+        .scopes(&request.scope)
+        .subject(subject);
+    if request.start_with_aws_keys {
+        builder = builder.start_with(starting_keys(|name| std::env::var(name).ok())?);
+    }
+    for Link(link) in &request.link {
+        builder = builder.link(link.clone());
+    }
     if let Some(region) = &request.region {
         builder = builder.region(region);
     }
@@ -210,7 +329,75 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_reaches_the_request() {
+    fn an_object_is_written_as_for_kubectl_with_or_without_its_namespace() {
+        let flags = |namespace: Option<&str>, object: &str| Request {
+            object: Some(object.into()),
+            ..flags(namespace, None)
+        };
+        let named = |namespace: Option<&str>, object: &str| {
+            let named = Named::of(&flags(namespace, object))
+                .and_then(|named| named.check().map(|()| named));
+            named.ok().map(|named| match named {
+                Named::Object {
+                    kind,
+                    namespace,
+                    name,
+                } => (kind.to_string(), namespace, name),
+                other => panic!("{other:?}"),
+            })
+        };
+        let object = |kind: &str, namespace: Option<&str>, name: &str| {
+            Some((kind.to_owned(), namespace.map(Into::into), name.to_owned()))
+        };
+        for (namespace, text, expected) in [
+            (None, "pods.v1/a/b", object("pods.v1", Some("a"), "b")),
+            (None, "pods.v1/b", object("pods.v1", None, "b")),
+            (Some("a"), "pods.v1/b", object("pods.v1", Some("a"), "b")),
+            (
+                Some("a"),
+                "x.v1.g.io/a/b",
+                object("x.v1.g.io", Some("a"), "b"),
+            ),
+            (Some("c"), "pods.v1/a/b", None),
+            (None, "pods.v1", None),
+            (None, "pods/a/b", None),
+            (None, "pods.v1/", None),
+            (None, "pods.v1/a/b/c", None),
+            (None, "pods.v1//b", None),
+            (None, "pods.v1/a/B", None),
+        ] {
+            assert_eq!(named(namespace, text), expected, "{namespace:?} {text}");
+        }
+    }
+
+    #[test]
+    fn keys_come_from_the_environment_whole_or_not_at_all() {
+        let keys = |id: &'static str, secret: &'static str, token: &'static str| {
+            starting_keys(move |name| match name {
+                "AWS_ACCESS_KEY_ID" => Some(id.to_owned()),
+                "AWS_SECRET_ACCESS_KEY" => Some(secret.to_owned()),
+                "AWS_SESSION_TOKEN" => Some(token.to_owned()),
+                _ => None,
+            })
+        };
+        assert_ne!(
+            keys("AKIA", "s", "t").unwrap(),
+            keys("AKIA", "s", "").unwrap()
+        );
+        for (id, secret, token, named) in [
+            ("", "canary", "", "$AWS_ACCESS_KEY_ID"),
+            ("AKIA", "", "", "$AWS_SECRET_ACCESS_KEY"),
+            ("AKIA", "canary\n", "", "$AWS_SECRET_ACCESS_KEY"),
+            ("AKIA", "s", "canary x", "$AWS_SESSION_TOKEN"),
+        ] {
+            let failure = keys(id, secret, token).unwrap_err();
+            assert!(failure.to_string().contains(named), "{failure}");
+            assert!(!failure.report().contains("canary"), "{failure}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_flag_reaches_the_request() {
         let request = Request {
             audience: vec!["a".into()],
             scope: vec!["s".into()],
@@ -219,9 +406,12 @@ mod tests {
             parameter: vec![("p".into(), "v".into())],
             proxy_url: Some("http://proxy.example:3128".into()),
             token_lifetime: "20m".parse().ok(),
+            link: vec!["role-arn=x".parse().unwrap(), "region=y".parse().unwrap()],
             ..flags(Some("n"), Some("b"))
         };
-        let built = build(&request, &Named::of(&request).unwrap()).unwrap();
+        let subject = Named::of(&request).unwrap().subject(None).await.unwrap();
+        let built = build(&request, subject).unwrap();
+        assert_eq!(built.links().len(), 2);
         let access = built.access();
         assert_eq!(
             (access.audiences.as_slice(), access.scopes.as_slice()),

@@ -8,9 +8,13 @@ use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::progress::noted;
 use crate::request::{self, Named};
+use crate::signing;
 use gatepass::kubernetes::KubernetesServiceAccounts;
 use gatepass::plugin::PluginEngine;
-use gatepass::{CredentialHost, CredentialRequest, Journal};
+use gatepass::{CredentialHost, CredentialRequest, Journal, TrustPolicy};
+
+/// The one provider that needs a cluster even for the process itself.
+const GENERIC: &str = "generic";
 
 /// A host and the request to it.
 #[derive(Debug)]
@@ -47,7 +51,7 @@ impl Session {
         named.check()?;
         let configuration = Configuration::read(global)?;
         let connection = match connection {
-            None if needs_cluster(&named, &configuration) => {
+            None if needs_cluster(&named, flags.provider(), &configuration) => {
                 Some(Cluster::find(global).await?.connect()?)
             }
             connection => connection,
@@ -56,11 +60,16 @@ impl Session {
             .as_ref()
             .map(|cluster| cluster.namespace.as_str());
         let named = named.within(namespace.unwrap_or("default"));
-        let request = request::build(&flags, &named)?;
+        let client = connection.as_ref().map(|cluster| &cluster.client);
+        let request = request::build(&flags, named.subject(client).await?)?;
         let kubeconfig = connection
             .as_ref()
             .map(|cluster| (cluster.origin.clone(), cluster.context.clone()));
-        let host = host(&configuration, flags.provider(), connection).await?;
+        let engine = match &named {
+            Named::Object { .. } => engine_that_signs(&configuration, connection.as_ref()).await?,
+            _ => PluginEngine::new()?,
+        };
+        let host = host(&configuration, flags.provider(), &engine, connection).await?;
         Ok(Self {
             host,
             request,
@@ -85,6 +94,14 @@ impl Session {
             .await
     }
 
+    /// Asks the host what the other side must be told.
+    pub(crate) async fn trust(&self, issuer: Option<&str>) -> Result<TrustPolicy, Failure> {
+        let asking = self.host.trust_policy(&self.request, issuer);
+        noted("reading who is trusted", asking)
+            .await
+            .map_err(Failure::from)
+    }
+
     async fn ask_host(&self, host: &CredentialHost, wanted: &Wanted) -> Result<Answer, Failure> {
         let waiting = format!(
             "waiting for an answer to {} {}",
@@ -98,21 +115,36 @@ impl Session {
 }
 
 /// With the gate closed the host refuses before it reads anything, and so do we.
-fn needs_cluster(named: &Named, configuration: &Configuration) -> bool {
+fn needs_cluster(named: &Named, provider: &str, configuration: &Configuration) -> bool {
     let is_named = match named {
+        // It hands out the token of the account that the process has itself.
+        Named::Process if provider == GENERIC => return true,
         Named::Process => false,
         Named::Namespace(_) => configuration.host.default_service_account.is_some(),
-        Named::Account { .. } => true,
+        Named::Account { .. } | Named::Object { .. } => true,
     };
     is_named && configuration.is_object_level()
+}
+
+/// An engine whose guests are lent the signer, where one is configured.
+async fn engine_that_signs(
+    configuration: &Configuration,
+    connection: Option<&Connection>,
+) -> Result<PluginEngine, Failure> {
+    let engine = PluginEngine::new()?;
+    let (Some(spiffe), Some(cluster)) = (&configuration.host.spiffe, connection) else {
+        return Ok(engine);
+    };
+    let signer = signing::signer(spiffe, cluster.client.clone(), &cluster.namespace).await?;
+    Ok(engine.with_signer(signer))
 }
 
 async fn host(
     configuration: &Configuration,
     provider: &str,
+    engine: &PluginEngine,
     connection: Option<Connection>,
 ) -> Result<CredentialHost, Failure> {
-    let engine = PluginEngine::new()?;
     let only = configuration.only(provider);
     let what = match only {
         Some(plugin) => format!("compiling plugin {plugin}"),
@@ -121,7 +153,7 @@ async fn host(
     let building =
         configuration
             .host
-            .builder(&engine, &configuration.directory, &bundled::find, only);
+            .builder(engine, &configuration.directory, &bundled::find, only);
     let mut builder = noted(&what, building).await?;
     if let Some(cluster) = connection {
         builder = builder.service_accounts(KubernetesServiceAccounts::new(cluster.client));
@@ -160,7 +192,7 @@ mod tests {
                 directory: PathBuf::new(),
             };
             assert_eq!(
-                needs_cluster(&named, &configuration),
+                needs_cluster(&named, "aws", &configuration),
                 expected,
                 "{named:?} {gate} {default:?}"
             );

@@ -9,6 +9,20 @@ use gatepass::signer::Signer;
 use kube::Client;
 use std::sync::Arc;
 
+/// Both must be set before anything is signed.
+fn check(config: &SpiffeConfig) -> Result<(), Failure> {
+    for (flag, value) in [
+        ("--spiffe-trust-domain", &config.trust_domain),
+        ("--spiffe-secret-name", &config.secret_name),
+    ] {
+        if value.is_empty() {
+            let failure = Failure::configuration("this host does not sign for objects yet");
+            return Err(failure.fix(format!("set {flag}")));
+        }
+    }
+    Ok(())
+}
+
 /// Reads the Secret of a configuration, and makes the signer with its key. `namespace` is that of the
 /// context, where the configuration names none.
 pub(crate) async fn signer(
@@ -16,6 +30,7 @@ pub(crate) async fn signer(
     client: Client,
     namespace: &str,
 ) -> Result<Signer, Failure> {
+    check(config)?;
     let namespace = config.secret_namespace.as_deref().unwrap_or(namespace);
     let namespace = Namespace::new(namespace)?;
     let keys = SecretSigningKeys::watch(client, &namespace, &config.secret_name);

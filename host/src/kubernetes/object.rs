@@ -19,6 +19,12 @@ pub struct ObjectKind {
 }
 
 impl ObjectKind {
+    /// The plural name.
+    #[must_use]
+    pub fn resource(&self) -> &str {
+        &self.resource
+    }
+
     /// Group and version, as an object's `apiVersion` has them.
     #[must_use]
     pub fn api_version(&self) -> String {

@@ -19,6 +19,8 @@ pub(crate) enum Format {
     DockerConfig,
     /// What a Docker credential helper prints
     DockerCredential,
+    /// What `git credential` reads
+    GitCredential,
     /// A kubeconfig
     Kubeconfig,
     /// The bearer token alone

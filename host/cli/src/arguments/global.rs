@@ -25,6 +25,15 @@ pub(crate) struct Global {
     /// Account of requests that give a namespace and no account
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) default_service_account: Option<String>,
+    /// Trust domain of objects that are their own identity (SPIFFE)
+    #[arg(long, global = true, value_name = "DOMAIN")]
+    pub(crate) spiffe_trust_domain: Option<String>,
+    /// Issuer of their tokens, an https URL
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) spiffe_issuer: Option<String>,
+    /// TLS Secret with the key that signs for them, in the context's namespace
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) spiffe_secret_name: Option<String>,
     /// Most credentials in the cache; 0 switches it off
     #[arg(long, global = true, value_name = "NUMBER")]
     pub(crate) token_cache_max_size: Option<u64>,

@@ -2,13 +2,15 @@
 
 mod format;
 mod global;
+mod link;
 mod oci;
 mod request;
 
 pub(crate) use format::Format;
 pub(crate) use global::Global;
+pub(crate) use link::Link;
 pub(crate) use oci::{Access, Creds, Diff, List, Oci, Pull, Push, Tag};
-pub(crate) use request::{Kubeconfig, Registry, Request, Token};
+pub(crate) use request::{Git, Kubeconfig, Registry, Request, Token};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -24,7 +26,13 @@ Examples:
       --service-account team-a/app > prod.yaml
   gatepass oci push oci://123456789012.dkr.ecr.eu-central-1.amazonaws.com/app:v1 ./manifests \\
       --provider aws --sa-name team-a/app
+  gatepass kubeconfig --config-map prod -n team-a > prod.yaml
+  git config credential.helper \
+      '!gatepass git aws --service-account team-a/app --credential-helper'
+  gatepass token aws --service-account team-a/app --region eu-central-1 \
+      --link role-arn=arn:aws:iam::210987654321:role/deploy
   gatepass explain token aws --service-account team-a/app
+  gatepass explain --trust token aws --service-account team-a/app > trust.json
 
 Exit codes: gatepass help exit-codes";
 
@@ -45,10 +53,12 @@ pub(crate) enum Command {
     Token(Token),
     /// Get a login to a container registry
     Registry(Registry),
+    /// Get a login to a Git remote, or be a credential helper of git
+    Git(Git),
     /// Get access to a Kubernetes cluster, by default as a kubeconfig that renews itself
     Kubeconfig(Kubeconfig),
-    /// Do what token, registry or kubeconfig does, and show every decision instead of the credential
-    #[command(subcommand)]
+    /// Do what token, registry, git or kubeconfig does, and show every decision instead of the
+    /// credential
     Explain(Explain),
     /// Push, pull, list, tag and compare artifacts in a registry, with any of these credentials
     #[command(subcommand)]
@@ -70,13 +80,28 @@ pub(crate) enum Command {
     ExitCodes,
 }
 
+/// Flags of `gatepass explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// Print what the other side's administrator applies, so that it trusts the account
+    #[arg(long, global = true)]
+    pub(crate) trust: bool,
+    /// Who signs the account's tokens, for --trust [default: the API server is asked]
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) issuer: Option<String>,
+    #[command(subcommand)]
+    pub(crate) verb: Explained,
+}
+
 /// Which command to explain.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Explain {
+pub(crate) enum Explained {
     /// Explain `gatepass token`
     Token(Token),
     /// Explain `gatepass registry`
     Registry(Registry),
+    /// Explain `gatepass git`
+    Git(Git),
     /// Explain `gatepass kubeconfig`
     Kubeconfig(Kubeconfig),
 }
@@ -166,6 +191,18 @@ mod tests {
             ),
             ("gatepass token aws --token-cache-max-size -1", "-1"),
             ("gatepass registry aws", "REPOSITORY"),
+            ("gatepass git aws", "URL"),
+            (
+                "gatepass git aws https://a.example/x --credential-helper get",
+                "--credential-helper",
+            ),
+            ("gatepass git aws --credential-helper", "OPERATION"),
+            ("gatepass token aws --link role-arn", "NAME=VALUE"),
+            ("gatepass token aws --start-with-aws-keys", "--link"),
+            (
+                "gatepass token aws --object configmaps.v1/a/b --service-account a/b",
+                "--object",
+            ),
             ("gatepass explain", "token"),
         ];
         for (line, named) in cases {

@@ -149,6 +149,13 @@ pub(crate) struct Access {
     /// ServiceAccount on whose behalf to ask [default for ServiceAccountToken in a pod: the pod's own]
     #[arg(long, alias = "service-account", value_name = "[NAMESPACE/]NAME")]
     pub(crate) sa_name: Option<String>,
+    /// Object that is its own identity, for SpiffeJWT and SpiffeCertificate
+    #[arg(
+        long,
+        value_name = "RESOURCE.VERSION[.GROUP]/[NAMESPACE/]NAME",
+        conflicts_with = "sa_name"
+    )]
+    pub(crate) object: Option<String>,
     /// File with a ServiceAccount token to log in with as it is; it may be rotated meanwhile
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sa_name", "audiences", "namespace"])]
     pub(crate) sa_token: Option<PathBuf>,
@@ -210,6 +217,8 @@ impl Access {
             proxy_url: self.proxy_url.clone(),
             ca_file: self.ca_file.clone(),
             token_lifetime: self.token_lifetime,
+            object: self.object.clone(),
+            ..Request::default()
         }
     }
 

@@ -1,5 +1,6 @@
 //! Flags of the commands that get a credential.
 
+use super::Link;
 use clap::Args;
 use gatepass::config::TimeSpan;
 use std::path::PathBuf;
@@ -20,6 +21,20 @@ pub(crate) struct Registry {
     pub(crate) repository: String,
 }
 
+/// Flags of `gatepass git`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Git {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// URL of the remote: https://HOST[:PORT]/PATH
+    #[arg(required_unless_present = "credential_helper")]
+    pub(crate) url: Option<String>,
+    /// Answer git as its credential helper. Written last and without a value, git adds it: get, store or
+    /// erase
+    #[arg(long, value_name = "OPERATION", conflicts_with = "url")]
+    pub(crate) credential_helper: Option<String>,
+}
+
 /// Flags of `gatepass kubeconfig`.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("provider", |provider| provider.required(false).required_unless_present("config_map")))]
@@ -37,7 +52,7 @@ pub(crate) struct Kubeconfig {
     pub(crate) cluster_ca_file: Option<PathBuf>,
     /// ConfigMap that says provider, cluster and account, as `spec.kubeConfig.configMapRef` has it; of
     /// --namespace
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["cluster", "address", "cluster_ca_file", "service_account", "audience"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cluster", "address", "cluster_ca_file", "service_account", "object", "audience"])]
     pub(crate) config_map: Option<String>,
     /// Write the token itself into the kubeconfig, which then ends with it
     #[arg(long = "static")]
@@ -56,6 +71,14 @@ pub(crate) struct Request {
     /// ServiceAccount on whose behalf to ask; without one, this process itself
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(crate) service_account: Option<String>,
+    /// Object that is its own identity, its kind written as for kubectl, in the plural:
+    /// ocirepositories.v1.source.toolkit.fluxcd.io/team-a/app, configmaps.v1/team-a/settings
+    #[arg(
+        long,
+        value_name = "RESOURCE.VERSION[.GROUP]/[NAMESPACE/]NAME",
+        conflicts_with = "service_account"
+    )]
+    pub(crate) object: Option<String>,
     /// Audience of the ServiceAccount token, instead of the provider's own
     #[arg(long, value_name = "AUDIENCE", value_delimiter = ',')]
     pub(crate) audience: Vec<String>,
@@ -71,6 +94,15 @@ pub(crate) struct Request {
     /// Parameter of the provider; see `gatepass plugin inspect`
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = parameter)]
     pub(crate) parameter: Vec<(String, String)>,
+    /// Further link of a chain: the credential so far is exchanged for what these parameters say, as in
+    /// role-arn=ARN,external-id=x. region, endpoint and scope are the link's own; a comma in a value is
+    /// written \, and a backslash before one \\
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub(crate) link: Vec<Link>,
+    /// Begin the chain with the keys in $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY and
+    /// $AWS_SESSION_TOKEN
+    #[arg(long, requires = "link")]
+    pub(crate) start_with_aws_keys: bool,
     /// Proxy for the provider's requests; one with a login belongs into the environment
     #[arg(
         long,

@@ -84,7 +84,7 @@ impl Logins for Source {
         match self {
             Self::Host(session, wanted) => match session.ask(wanted).await? {
                 Answer::Registry(issued) => of_material(issued.value.login().material()),
-                Answer::Token(_) | Answer::Cluster(_) => Ok(Login::Anonymous),
+                Answer::Token(_) | Answer::Git(..) | Answer::Cluster(_) => Ok(Login::Anonymous),
             },
             Self::TokenFile(path) => token_file(path).map(Login::Bearer),
             Self::CertificateFiles(certificate, key) => certificate_files(certificate, key),

@@ -4,6 +4,7 @@ mod aws_credential_process;
 mod docker;
 mod env;
 pub(crate) mod exec_credential;
+pub(crate) mod git_credential;
 mod json;
 pub(crate) mod kubeconfig;
 pub(crate) mod table;
@@ -72,6 +73,9 @@ fn render(format: Format, issue: &Issue<'_>) -> Result<Secret, Failure> {
         (Format::ExecCredential, Place::Cluster { .. }) => {
             exec_credential::render(issue).ok_or_else(unfit)
         }
+        (Format::GitCredential, Place::Remote { .. }) => {
+            git_credential::render(issue).ok_or_else(unfit)
+        }
         (Format::DockerConfig, Place::Registry { host }) => {
             docker::config(host, issue.material).ok_or_else(unfit)
         }
@@ -98,6 +102,8 @@ fn with_secret(issue: &Issue<'_>) -> Vec<Format> {
             &[Format::DockerConfig, Format::DockerCredential]
         }
         (Place::Registry { .. }, Material::Bearer(_)) => &[Format::DockerConfig, Format::Token],
+        (Place::Remote { .. }, Material::Basic(_)) => &[Format::GitCredential],
+        (Place::Remote { .. }, Material::Bearer(_)) => &[Format::GitCredential, Format::Token],
         (Place::Cluster { .. }, Material::Bearer(_)) => &[Format::ExecCredential, Format::Token],
         (Place::Cluster { .. }, Material::X509(_)) => &[Format::ExecCredential],
         (_, Material::Bearer(_)) => &[Format::Token],

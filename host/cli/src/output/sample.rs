@@ -33,11 +33,14 @@ pub(crate) fn materials() -> Vec<Material> {
     ]
 }
 
-pub(crate) fn places() -> [Place<'static>; 3] {
+pub(crate) fn places() -> [Place<'static>; 4] {
     [
         Place::Anywhere,
         Place::Registry {
             host: "registry.example:5000",
+        },
+        Place::Remote {
+            url: "https://git.example/team/app",
         },
         Place::Cluster {
             server: "https://api.example:6443/",

@@ -18,6 +18,7 @@ pub(crate) fn render(issue: &Issue<'_>, now: SystemTime) -> String {
     match issue.place {
         Place::Anywhere => {}
         Place::Registry { host } => fact("registry", host),
+        Place::Remote { url } => fact("remote", url),
         Place::Cluster { server, .. } => fact("server", server),
     }
     fact("kind", issue.material.kind());

@@ -1,5 +1,6 @@
 //! The configuration of a host whose world is a sandbox.
 
+use super::signing;
 use crate::bundled;
 use gatepass::config::{HostConfig, NetworkConfig};
 use gatepass_sandbox::Sandbox;
@@ -20,5 +21,6 @@ pub(crate) fn of(sandbox: &Sandbox) -> HostConfig {
         ]
         .into(),
     };
+    config.spiffe = Some(signing::configuration());
     config
 }

@@ -3,6 +3,7 @@
 pub(crate) mod configuration;
 mod file;
 mod guide;
+pub(crate) mod signing;
 
 use crate::arguments::{Format, Global, Sandbox as Flags};
 use crate::failure::Failure;
@@ -29,7 +30,9 @@ pub(crate) async fn run(global: &Global, flags: &Flags) -> Result<(), Failure> {
 /// Starts the demonstration's sandbox.
 pub(crate) async fn start(port: u16) -> Result<Sandbox, Failure> {
     let started = Sandbox::builder().demo().port(port).start().await;
-    started.map_err(|error| Failure::machine("cannot start the sandbox", error))
+    let sandbox = started.map_err(|error| Failure::machine("cannot start the sandbox", error))?;
+    signing::furnish(&sandbox)?;
+    Ok(sandbox)
 }
 
 fn contents(sandbox: &Sandbox) -> Result<[(&'static str, String); 3], Failure> {

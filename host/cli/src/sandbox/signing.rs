@@ -30,9 +30,8 @@ pub(crate) fn configuration() -> SpiffeConfig {
 
 /// Writes the Secret, serves the issuer's documents, and has the workload cluster trust them.
 pub(crate) fn furnish(sandbox: &Sandbox) -> Result<(), Failure> {
-    let authority = Authority::new().map_err(|error| {
-        Failure::machine("cannot make the key that signs for objects", error)
-    })?;
+    let authority = Authority::new()
+        .map_err(|error| Failure::machine("cannot make the key that signs for objects", error))?;
     let kubernetes = sandbox.kubernetes();
     let applied =
         kubernetes.apply_tls_secret(NAMESPACE, SECRET, &authority.certificate, &authority.key);

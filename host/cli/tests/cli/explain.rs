@@ -108,3 +108,21 @@ async fn a_closed_gate_is_the_one_decision() {
     );
     assert!(world.sandbox.requests().is_empty(), "nothing is read");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_without_a_trust_policy_says_so() {
+    let world = World::new().await;
+    let line = "token generic --service-account tenant-a/workload --audience vault";
+    for line in [
+        format!("explain --trust {line}"),
+        format!("explain {line} --trust --issuer https://issuer.example"),
+    ] {
+        world.run(&line).refused(3, &["'generic'"]);
+    }
+    world
+        .run(&format!("explain {line} --issuer https://issuer.example"))
+        .refused(2, &["--trust"]);
+    world
+        .run("explain --trust token generic --audience vault -n tenant-a -o env")
+        .refused(2, &["table, json"]);
+}

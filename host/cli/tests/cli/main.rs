@@ -9,9 +9,12 @@
 
 mod world;
 
+mod chain;
 mod demo;
 mod explain;
+mod git;
 mod kubeconfig;
+mod object;
 mod oci;
 mod plugin;
 mod refusal;

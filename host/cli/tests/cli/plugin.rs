@@ -1,6 +1,6 @@
 //! `gatepass plugin`.
 
-use crate::world::{Ran, program, run};
+use crate::world::{Ran, World, program, run};
 use serde_json::Value;
 
 #[test]
@@ -25,6 +25,37 @@ fn a_bundled_plugin_is_shown_with_all_that_it_is() {
     ] {
         assert!(words.contains(expected), "{expected} in {words}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_says_what_a_plugin_is_granted() {
+    let bundled = run("plugin inspect aws -o json").json();
+    assert_eq!(bundled["interfaces"][0], "provider");
+    assert_eq!(bundled["granted"]["hosts"], bundled["wishes"]["hosts"]);
+    let world = World::new().await;
+    let grant = "{files: [/etc/aws], environment: [AWS_REGION], signer: true}";
+    let path = world.write(
+        "narrow.yaml",
+        &world.configuration(&format!("[{{bundled: aws, grant: {grant}}}]")),
+    );
+    let shown = world.run_with(&path, "plugin inspect aws -o json").json();
+    let granted = &shown["granted"];
+    assert_eq!(
+        (&granted["files"][0], &granted["signer"], &granted["hosts"]),
+        (&"/etc/aws".into(), &true.into(), &serde_json::json!([]))
+    );
+    let words = world.run_with(&path, "plugin inspect aws").ok();
+    for expected in [
+        "granted files        /etc/aws",
+        "wishes signer",
+        "interfaces",
+    ] {
+        assert!(words.contains(expected), "{expected} in {words}");
+    }
+    let other = world
+        .run_with(&path, "plugin inspect generic -o json")
+        .json();
+    assert!(other["granted"].is_null(), "{other}");
 }
 
 #[test]

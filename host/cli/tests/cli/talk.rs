@@ -8,6 +8,7 @@ fn help_names_every_command_and_goes_to_standard_output() {
     for command in [
         "token",
         "registry",
+        "git",
         "kubeconfig",
         "explain",
         "plugin",
