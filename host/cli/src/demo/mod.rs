@@ -1,5 +1,6 @@
 //! `gatepass demo`: everything once against a sandbox.
 
+mod furnishing;
 mod report;
 mod scenario;
 mod stage;

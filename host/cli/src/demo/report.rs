@@ -1,5 +1,6 @@
 //! The demonstration's table and JSON.
 
+use super::scenario::Who;
 use crate::failure::Failure;
 use crate::output::{self, table};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ impl Outcome {
 pub(crate) struct Row {
     pub(crate) provider: String,
     pub(crate) verb: &'static str,
-    pub(crate) account: String,
+    pub(crate) who: Who,
     pub(crate) is_refusal: bool,
     pub(crate) millis: f64,
     pub(crate) outcome: Result<Outcome, String>,
@@ -43,7 +44,7 @@ impl Row {
         let outcome = self.outcome.as_ref();
         let identity = match (outcome, self.is_refusal) {
             (Err(error), _) => error.clone(),
-            (Ok(_), true) => "denied, as it must be: a role of tenant-b".to_owned(),
+            (Ok(_), true) => "denied, as it must be: it is tenant-b's".to_owned(),
             (Ok(outcome), false) => outcome.identity.clone().unwrap_or_default(),
         };
         let outcome = outcome.ok();
@@ -51,7 +52,7 @@ impl Row {
         vec![
             self.provider.clone(),
             self.verb.to_owned(),
-            self.account.clone(),
+            self.who.name.clone(),
             identity,
             outcome
                 .and_then(|outcome| outcome.from)
@@ -69,8 +70,8 @@ impl Row {
         json!({
             "provider": self.provider,
             "verb": self.verb,
-            "subject": "service-account",
-            "account": self.account,
+            "subject": self.who.kind,
+            "name": self.who.name,
             "ok": self.is_ok(),
             "cached": outcome.is_ok_and(|outcome| outcome.from == Some("cache")),
             // Microseconds are as much as a wall clock tells.
@@ -110,7 +111,10 @@ pub(crate) fn sample(error: Option<&str>) -> Row {
     Row {
         provider: "aws".into(),
         verb: "token",
-        account: "tenant-a/app".into(),
+        who: Who {
+            kind: "service-account",
+            name: "tenant-a/app".into(),
+        },
         is_refusal: false,
         millis: 1.23456,
         outcome: error.map_or(Ok(outcome), |error| Err(error.to_owned())),
@@ -126,7 +130,7 @@ mod tests {
         let text = in_json(&[sample(None), sample(Some("no route"))]).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         let good = json!({
-            "provider": "aws", "verb": "token", "subject": "service-account", "account": "tenant-a/app",
+            "provider": "aws", "verb": "token", "subject": "service-account", "name": "tenant-a/app",
             "ok": true, "cached": true, "ms": 1.235, "identity": "role/app", "error": null,
         });
         assert_eq!(value["steps"][0], good);

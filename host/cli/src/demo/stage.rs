@@ -1,5 +1,6 @@
 //! Plays a scene: asks the host, uses what it answers, and judges the ending.
 
+use super::furnishing;
 use super::report::{Outcome, Row};
 use super::scenario::{Ending, Scene};
 use crate::answer::{Answer, Wanted};
@@ -8,6 +9,7 @@ use crate::failure::Failure;
 use crate::output::time::left;
 use crate::progress::noted;
 use crate::sandbox::configuration;
+use crate::signing;
 use gatepass::kubernetes::{KubernetesServiceAccounts, client};
 use gatepass::plugin::PluginEngine;
 use gatepass::{CredentialHost, ErrorKind};
@@ -17,6 +19,7 @@ use kube::api::{Api, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 /// A host whose world is a sandbox.
@@ -28,10 +31,16 @@ impl Stage {
     /// Loads the bundled plugins into a host whose world is this sandbox.
     pub(crate) async fn set(sandbox: &Sandbox) -> Result<Self, Failure> {
         let config = configuration::of(sandbox);
-        let engine = PluginEngine::new()?;
+        let environment = furnishing::furnish(sandbox)?;
+        let client = management(sandbox).await?;
+        let mut engine = PluginEngine::new()?.with_environment(Arc::new(environment));
+        if let Some(spiffe) = &config.spiffe {
+            let signer = signing::signer(spiffe, client.clone(), "gatepass").await?;
+            engine = engine.with_signer(signer);
+        }
         let building = config.builder(&engine, Path::new(""), &bundled::find, None);
         let builder = noted("compiling all plugins", building).await?;
-        let accounts = KubernetesServiceAccounts::new(management(sandbox).await?);
+        let accounts = KubernetesServiceAccounts::new(client);
         let host = builder.service_accounts(accounts).build()?;
         Ok(Self { host })
     }
@@ -45,7 +54,7 @@ impl Stage {
         Row {
             provider: scene.request.provider().to_owned(),
             verb: scene.wanted.verb(),
-            account: format!("{}/{}", scene.tenant, scene.account),
+            who: scene.who.clone(),
             is_refusal: scene.ending == Ending::Denied,
             millis,
             outcome,
@@ -108,7 +117,8 @@ impl Stage {
 
 async fn management(sandbox: &Sandbox) -> Result<Client, Failure> {
     let broken = || Failure::configuration("cannot use the sandbox's own kubeconfig");
-    let kubeconfig = Kubeconfig::from_yaml(&sandbox.kubernetes().kubeconfig("admin"));
+    let kubeconfig =
+        Kubeconfig::from_yaml(&sandbox.kubernetes().kubeconfig(furnishing::OWN_ACCOUNT));
     let kubeconfig = kubeconfig.map_err(|error| broken().because(error))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| broken().because(error))?;
