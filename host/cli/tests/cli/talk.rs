@@ -9,6 +9,7 @@ fn help_names_every_command_and_goes_to_standard_output() {
         "token",
         "registry",
         "kubeconfig",
+        "oci",
         "explain",
         "plugin",
         "sandbox",
