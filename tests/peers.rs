@@ -184,6 +184,14 @@ impl ServiceAccounts for Tampering {
             ..token
         })
     }
+
+    async fn own_account(&self) -> Result<ServiceAccountName, Error> {
+        self.0.own_account().await
+    }
+
+    async fn issuer(&self) -> Result<String, Error> {
+        self.0.issuer().await
+    }
 }
 
 #[tokio::test]

@@ -42,6 +42,14 @@ impl ServiceAccounts for OneAccount {
             expires_at: SystemTime::now() + lifetime,
         })
     }
+
+    async fn own_account(&self) -> Result<ServiceAccountName, Error> {
+        Ok(self.0.name.clone())
+    }
+
+    async fn issuer(&self) -> Result<String, Error> {
+        Ok("https://issuer.example".into())
+    }
 }
 
 fn account() -> Arc<ServiceAccount> {

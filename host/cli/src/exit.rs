@@ -15,7 +15,7 @@ const CODES: &[(u8, &str)] = &[
     (0, "done"),
     (
         UNEXPECTED,
-        "unexpected: a fault of this machine or of gatepass, a failed step of the demo, or a difference that `oci diff` found",
+        "unexpected: a fault of this machine or gatepass, a failed demo step, or `oci diff` differs",
     ),
     (
         USAGE,

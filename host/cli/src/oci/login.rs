@@ -197,13 +197,13 @@ fn provider(
         Creds::ServiceAccountToken => on_behalf_of_account(access.request(GENERIC), own),
         Creds::SpiffeJwt => {
             unused(access, "--creds=SpiffeJWT", of_account)?;
-            Ok(with_parameter(access.request(SPIFFE), "svid", "jwt"))
+            Ok(of_type(access.request(SPIFFE), "SpiffeJWT"))
         }
         Creds::SpiffeCertificate => {
             unused(access, "--creds=SpiffeCertificate", |flag| {
                 of_account(flag) || flag == "--audiences"
             })?;
-            Ok(with_parameter(access.request(SPIFFE), "svid", "x509"))
+            Ok(of_type(access.request(SPIFFE), "SpiffeCertificate"))
         }
         Creds::GitHubOidcToken => {
             unused(access, "--creds=GitHubOIDCToken", of_account)?;
@@ -212,8 +212,9 @@ fn provider(
     }
 }
 
-fn with_parameter(mut request: Request, name: &str, value: &str) -> Request {
-    request.parameter.push((name.to_owned(), value.to_owned()));
+/// The provider's parameter for what it issues has the values of `--creds`.
+fn of_type(mut request: Request, kind: &str) -> Request {
+    request.parameter.push(("type".to_owned(), kind.to_owned()));
     request
 }
 
@@ -305,11 +306,11 @@ mod tests {
             ("--creds=ServiceAccountToken --sa-token=/t", "file /t"),
             (
                 "--creds=SpiffeJWT --audiences=a",
-                "spiffe  [\"a\"] [(\"svid\", \"jwt\")]",
+                "spiffe  [\"a\"] [(\"type\", \"SpiffeJWT\")]",
             ),
             (
                 "--creds=SpiffeCertificate",
-                "spiffe  [] [(\"svid\", \"x509\")]",
+                "spiffe  [] [(\"type\", \"SpiffeCertificate\")]",
             ),
             ("--creds=GitHubOIDCToken", "github  [] []"),
         ] {

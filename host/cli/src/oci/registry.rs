@@ -1,17 +1,17 @@
 //! A registry, and the login that stays good while something is sent to it or fetched from it.
 
 use super::address::Address;
+use super::connection;
 use super::login::{Login, Logins};
 use super::refusal;
-use super::relay::{Relay, Timeouts};
+use super::relay::Relay;
 use crate::arguments::Access;
 use crate::failure::Failure;
 use crate::progress::noted;
-use crate::request;
 use bytes::{Bytes, BytesMut};
 use futures::TryStreamExt as _;
-use gatepass::{CaBundle, ErrorKind};
-use oci_client::client::{Certificate, CertificateEncoding, Client, ClientConfig, ClientProtocol};
+use gatepass::ErrorKind;
+use oci_client::client::Client;
 use oci_client::errors::OciDistributionError;
 use oci_client::manifest::OciDescriptor;
 use oci_client::secrets::RegistryAuth;
@@ -22,18 +22,9 @@ use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the registry may take to accept a connection, and to send the next bytes.
-const TIMEOUTS: Timeouts = Timeouts {
-    connect: Duration::from_secs(10),
-    read: Duration::from_secs(60),
-};
 /// How often the source is asked during a transfer. The host answers from its cache, and has renewed a
 /// credential long before its last half minute; a quarter of a minute is in time.
 const LOOK: Duration = Duration::from_secs(15);
-/// How long the client keeps a bearer token that does not say its expiry. Ours are replaced by us.
-const KEEP_BEARER: usize = 24 * 60 * 60;
-/// The same for what a token service issues (Docker's token specification: 60 s unless it says more).
-const KEEP_ISSUED: usize = 60;
 /// Tags of one answer.
 const PAGE: usize = 1000;
 /// A repository with more is no repository.
@@ -68,22 +59,9 @@ impl<L: Logins> Registry<L> {
         logins: L,
         operation: Operation,
     ) -> Result<Self, Failure> {
-        let authorities = authorities(access)?;
-        let protocol = protocol(&address, access.plain_http)?;
+        let protocol = connection::protocol(&address, access)?;
         let login = logins.login().await?;
-        let relay = match &login {
-            Login::Certificate(certificate) => {
-                Some(Relay::start(address.host(), &authorities, TIMEOUTS, certificate).await?)
-            }
-            _ => None,
-        };
-        let config = match &relay {
-            None => config(protocol, authorities, &login),
-            Some(relay) => through(relay, &address, config(protocol, authorities, &login)),
-        };
-        let client = Client::try_from(config).map_err(|error| {
-            Failure::configuration("cannot make a client of the registry").because(error)
-        })?;
+        let (client, relay) = connection::open(protocol, &address, access, &login).await?;
         let registry = Self {
             client,
             address,
@@ -262,6 +240,7 @@ impl<L: Logins> Registry<L> {
         }
         match &login {
             Login::Bearer(token) => {
+                check(token.expose())?;
                 for operation in [RegistryOperation::Pull, RegistryOperation::Push] {
                     let token = RegistryToken::Token {
                         token: token.expose().to_owned(),
@@ -277,10 +256,12 @@ impl<L: Logins> Registry<L> {
             Login::Anonymous | Login::Basic { .. } | Login::Certificate(_) => {
                 let doing = format!("log in to {}", self.address.host());
                 let host = self.address.host();
-                self.client
+                let issued = self
+                    .client
                     .auth(reference, &auth(&login), self.operation)
                     .await
                     .map_err(|error| refusal::explain(error, &doing, host, &login))?;
+                check(&issued.unwrap_or_default())?;
             }
         }
         *self.lock() = login;
@@ -301,6 +282,16 @@ impl<L: Logins> Registry<L> {
     }
 }
 
+/// The client takes it for granted that a token fits into a header.
+fn check(token: &str) -> Result<(), Failure> {
+    match token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(()),
+        false => Err(Failure::configuration(
+            "the token of the login holds characters that no token has",
+        )),
+    }
+}
+
 fn auth(login: &Login) -> RegistryAuth {
     match login {
         Login::Anonymous | Login::Certificate(_) => RegistryAuth::Anonymous,
@@ -314,55 +305,6 @@ fn auth(login: &Login) -> RegistryAuth {
 fn longer(size: usize) -> OciDistributionError {
     let message = format!("the blob has not the {size} bytes that its manifest says");
     OciDistributionError::SpecViolationError(message)
-}
-
-fn config(protocol: ClientProtocol, authorities: Vec<Certificate>, login: &Login) -> ClientConfig {
-    ClientConfig {
-        protocol,
-        extra_root_certificates: authorities,
-        connect_timeout: Some(TIMEOUTS.connect),
-        read_timeout: Some(TIMEOUTS.read),
-        user_agent: concat!("gatepass/", env!("CARGO_PKG_VERSION")),
-        default_token_expiration_secs: match login {
-            Login::Bearer(_) => KEEP_BEARER,
-            _ => KEEP_ISSUED,
-        },
-        ..ClientConfig::default()
-    }
-}
-
-/// Over the proxy that shows the certificate. What is plain http for the client never leaves the process.
-fn through(relay: &Relay, address: &Address, config: ClientConfig) -> ClientConfig {
-    ClientConfig {
-        protocol: ClientProtocol::HttpsExcept(vec![address.host().to_owned()]),
-        http_proxy: Some(relay.url().expose().to_owned()),
-        ..config
-    }
-}
-
-/// https, save for this very machine where the caller says so.
-fn protocol(address: &Address, plain_http: bool) -> Result<ClientProtocol, Failure> {
-    match (plain_http, address.is_loopback()) {
-        (false, _) => Ok(ClientProtocol::Https),
-        (true, true) => Ok(ClientProtocol::HttpsExcept(vec![address.host().to_owned()])),
-        (true, false) => Err(Failure::usage(format!(
-            "--plain-http is for registries on this machine, and {} is not one: everybody on the way could read the login",
-            address.host()
-        ))
-        .fix("give the registry a certificate, and --registry-ca-file if a private authority signs it")),
-    }
-}
-
-fn authorities(access: &Access) -> Result<Vec<Certificate>, Failure> {
-    let Some(path) = &access.registry_ca_file else {
-        return Ok(Vec::new());
-    };
-    let bundle: CaBundle = request::read_ca("--registry-ca-file", path)?.parse()?;
-    let certificate = |data: &Vec<u8>| Certificate {
-        encoding: CertificateEncoding::Der,
-        data: data.clone(),
-    };
-    Ok(bundle.certificates().iter().map(certificate).collect())
 }
 
 #[cfg(test)]
@@ -476,18 +418,14 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_is_for_this_machine_alone() {
-        for (host, plain_http, expected) in [
-            ("r.example", false, Some(true)),
-            ("127.0.0.1:5000", false, Some(true)),
-            ("127.0.0.1:5000", true, Some(false)),
-            ("r.example", true, None),
-            ("10.0.0.1", true, None),
+    fn a_token_that_fits_into_no_header_is_refused() {
+        for (token, expected) in [
+            ("a.b-c_d", true),
+            ("a b", false),
+            ("a\r\nb", false),
+            ("ä", false),
         ] {
-            let address = Address::to_push(&format!("{host}/a:v1")).unwrap();
-            let protocol = protocol(&address, plain_http).ok();
-            let is_https = protocol.map(|protocol| matches!(protocol, ClientProtocol::Https));
-            assert_eq!(is_https, expected, "{host} {plain_http}");
+            assert_eq!(check(token).is_ok(), expected, "{token:?}");
         }
     }
 }

@@ -245,3 +245,82 @@ fn causes(error: &dyn std::error::Error) -> String {
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatepass_tests::peer::certificate::Authority;
+
+    const TIMEOUTS: Timeouts = Timeouts {
+        connect: Duration::from_secs(10),
+        read: Duration::from_secs(10),
+    };
+
+    fn certificate() -> X509 {
+        let authority = Authority::new("gatepass tests").unwrap();
+        let leaf = authority.issue(&["client.example"]).unwrap();
+        X509 {
+            certificate_chain: leaf.certificate_pem,
+            private_key: leaf.key_pem.into(),
+        }
+    }
+
+    async fn relay() -> Relay {
+        Relay::start("r.example", &[], TIMEOUTS, &certificate())
+            .await
+            .unwrap()
+    }
+
+    async fn asked(proxy: &str, url: &str) -> u16 {
+        let proxy = reqwest::Proxy::http(proxy).unwrap();
+        let client = reqwest::Client::builder().proxy(proxy).build().unwrap();
+        client.get(url).send().await.unwrap().status().as_u16()
+    }
+
+    #[tokio::test]
+    async fn nobody_else_borrows_the_identity_and_it_goes_nowhere_else() {
+        let relay = relay().await;
+        let (own, address) = (relay.url(), relay.address);
+        let wrong = format!("http://{USER}:wrong@{address}");
+        for (proxy, url, expected) in [
+            (format!("http://{address}"), "http://r.example/v2/", 407),
+            (wrong, "http://r.example/v2/", 407),
+            (own.expose().to_owned(), "http://other.example/v2/", 403),
+        ] {
+            assert_eq!(asked(&proxy, url).await, expected, "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_certificate_is_refused_and_not_shown() {
+        let relay = relay().await;
+        let good = certificate();
+        let key = |key: &str| X509 {
+            private_key: key.into(),
+            ..good.clone()
+        };
+        let chain = |chain: &str| X509 {
+            certificate_chain: chain.into(),
+            ..good.clone()
+        };
+        relay.renew(&good).unwrap();
+        for bad in [key("canary"), key(""), chain("canary"), chain("")] {
+            let report = relay.renew(&bad).unwrap_err().report();
+            assert!(
+                report.contains("PEM") && !report.contains("canary"),
+                "{report}"
+            );
+        }
+        assert!(!format!("{relay:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn what_is_of_one_connection_stays_there() {
+        let mut headers = HeaderMap::new();
+        for name in OF_CONNECTION {
+            headers.insert(name, HeaderValue::from_static("x"));
+        }
+        headers.insert(header::CONTENT_RANGE, HeaderValue::from_static("0-1"));
+        assert_eq!(end_to_end(headers).len(), 1);
+    }
+}

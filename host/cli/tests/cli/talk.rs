@@ -10,6 +10,7 @@ fn help_names_every_command_and_goes_to_standard_output() {
         "registry",
         "git",
         "kubeconfig",
+        "oci",
         "explain",
         "plugin",
         "sandbox",
