@@ -188,6 +188,83 @@ async fn the_process_becomes_the_user_of_its_credentials_file() {
     assert_eq!(asked(&house, "oauth2.googleapis.com"), 1);
 }
 
+const CONTROLLER: &str = "controller@demo-project.iam.gserviceaccount.com";
+
+/// A process with a credentials file that holds a key of this account, as `change` leaves it.
+async fn with_key(change: impl Fn(String) -> String) -> House {
+    let environment = |sandbox: &Sandbox| {
+        let key = sandbox.google().service_account_key(CONTROLLER).unwrap();
+        FixedEnvironment::default()
+            .variable("GOOGLE_APPLICATION_CREDENTIALS", "/etc/gcp.json")
+            .file("/etc/gcp.json", change(key))
+    };
+    House::ambient(&["gcp"], environment).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_process_becomes_the_account_of_its_key() {
+    let house = with_key(|key| key).await;
+    let request = CredentialRequest::builder("gcp").build().unwrap();
+    let issued = house.host.access_token(&request).await.unwrap();
+    let account = ("service-account".to_owned(), CONTROLLER.to_owned());
+    assert!(
+        issued.value.attributes().contains(&account),
+        "{:?}",
+        issued.value
+    );
+    let login = house
+        .host
+        .registry_credential(&request, &repository())
+        .await
+        .unwrap();
+    let Material::Basic(basic) = login.value.login().material() else {
+        panic!("{:?}", login.value);
+    };
+    let google = house.sandbox.google();
+    let login = google.verify_registry_login(&basic.username, basic.password.expose());
+    assert_eq!(login.unwrap().principal, CONTROLLER);
+    assert_eq!(asked(&house, "oauth2.googleapis.com"), 1);
+    assert_eq!(asked(&house, "metadata.google.internal"), 0);
+}
+
+#[tokio::test]
+async fn a_key_that_signs_nothing_that_google_takes_is_refused() {
+    let other = "tenant-a-gcp@demo-project.iam.gserviceaccount.com";
+    let field = |key: &str, name: &str, value: &str| {
+        let mut key: serde_json::Value = serde_json::from_str(key).unwrap();
+        key[name] = value.into();
+        key.to_string()
+    };
+    let elsewhere = "https://oauth2.googleapis.com.evil.example/token";
+    for (name, value, kind, words, asked_google) in [
+        // The key is good, and another's.
+        (
+            "client_email",
+            other,
+            ErrorKind::Denied,
+            "key of the file",
+            1,
+        ),
+        ("private_key", "canary", ErrorKind::Configuration, "PEM", 0),
+        (
+            "token_uri",
+            elsewhere,
+            ErrorKind::Configuration,
+            "token_uri",
+            0,
+        ),
+    ] {
+        let house = with_key(|key| field(&key, name, value)).await;
+        let request = CredentialRequest::builder("gcp").build().unwrap();
+        let error = house.host.access_token(&request).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(words), "{error} lacks {words}");
+        assert!(!error.to_string().contains("canary"), "{error}");
+        assert_eq!(asked(&house, "oauth2.googleapis.com"), asked_google);
+        assert_eq!(house.host.cached().await, 0);
+    }
+}
+
 #[tokio::test]
 async fn a_further_link_acts_as_another_account() {
     let house = house().await;

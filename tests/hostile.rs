@@ -238,6 +238,33 @@ async fn a_pure_verb_sends_nothing() {
 }
 
 #[tokio::test]
+async fn keys_that_a_guest_brings_sign_in_an_ambient_exchange_alone() {
+    let house = house().await;
+    let refused = "an ambient exchange alone signs with keys that a plugin brings";
+    let pure = request("pure-rsa").build().unwrap();
+    let issued = house.host.access_token(&pure).await.unwrap();
+    assert_eq!(&*issued.identity, format!("refused: {refused}"));
+
+    let tenants = request("sign-rsa-often").build().unwrap();
+    let issued = house.host.access_token(&tenants).await.unwrap();
+    let answers = issued.value.attributes();
+    assert!(!answers.is_empty());
+    assert!(answers.iter().all(|(_, answer)| answer == refused));
+
+    let answers = ambient(&house, "sign-rsa-often").await;
+    let tried = answers
+        .iter()
+        .filter(|(_, answer)| answer.starts_with("the private key must be"));
+    assert_eq!(tried.count(), 8, "{answers:?}");
+    assert!(answers.iter().all(|(_, answer)| !answer.contains("canary")));
+    let spent = "the call has used up its number of signatures";
+    assert_eq!(
+        answers.iter().filter(|(_, answer)| answer == spent).count(),
+        2
+    );
+}
+
+#[tokio::test]
 async fn a_guest_sees_no_environment_no_arguments_and_no_files() {
     let house = house().await;
     let issued = house

@@ -3,14 +3,14 @@
 
 use crate::egress::{self, Segment};
 use crate::generated::exports::gatepass::provider::provider as exported;
-use crate::generated::gatepass::provider::{egress as wire_egress, files, log, signer, types};
+use crate::generated::gatepass::provider::{egress as wire_egress, files, log, rsa, signer, types};
 use crate::generated::git::exports::gatepass::provider::git as exported_git;
 use crate::generated::trust::exports::gatepass::provider::trust as exported_trust;
 use crate::{
     AwsKeys, Basic, Clock, ClusterAccess, ClusterReference, Credential, Description, Egress,
     Environment, Error, ErrorCode, Exchange, Facts, Git, Level, Log, Material, ObjectReference,
-    Provider, RegistryTarget, Request, ServiceAccount, Signer, SigningAuthority, Source,
-    SourceKind, Subject, Trust, Verb, X509,
+    Provider, RegistryTarget, Request, RsaSigner, Secret, ServiceAccount, Signer, SigningAuthority,
+    Source, SourceKind, Subject, Trust, Verb, X509,
 };
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
@@ -195,6 +195,12 @@ impl Signer for ImportedHost {
     }
 }
 
+impl RsaSigner for ImportedHost {
+    fn sign_rs256(&self, private_key: &Secret, message: &[u8]) -> Result<Vec<u8>, Error> {
+        rsa::sign_rs256(private_key.expose(), message).map_err(Error::from)
+    }
+}
+
 impl Environment for ImportedHost {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
@@ -263,6 +269,17 @@ impl From<signer::Error> for Error {
             signer::ErrorCode::NotGranted => Self::denied(error.message),
             signer::ErrorCode::Refused => Self::internal(error.message),
             signer::ErrorCode::Unavailable => Self::unavailable(error.message),
+        }
+    }
+}
+
+impl From<rsa::Error> for Error {
+    fn from(error: rsa::Error) -> Self {
+        match error.code {
+            rsa::ErrorCode::NotGranted => Self::denied(error.message),
+            rsa::ErrorCode::InvalidKey | rsa::ErrorCode::TooLarge => {
+                Self::invalid_configuration(error.message)
+            }
         }
     }
 }

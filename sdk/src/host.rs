@@ -1,6 +1,6 @@
 //! What the host does for a provider: ports, so that tests can stand in for it.
 
-use crate::{Credential, Error, egress};
+use crate::{Credential, Error, Secret, egress};
 use std::time::SystemTime;
 
 /// Sends HTTP requests under the operator's grant.
@@ -53,6 +53,19 @@ pub trait Signer {
     fn issue_x509(&self, spiffe_id: &str, expires_at: SystemTime) -> Result<Credential, Error>;
 }
 
+/// Signs with RSA keys that the provider brings, natively and in constant time: no RSA inside a
+/// component does. Answers in an ambient exchange alone, where files that hold keys are.
+pub trait RsaSigner {
+    /// Signs a message as RS256 with a key in PEM (PKCS#8 or PKCS#1) of 2048 to 4096 bits.
+    ///
+    /// # Errors
+    ///
+    /// `invalid-configuration`: the key is no such key, or it or the message is too large. The words
+    /// begin with what is wrong, `the private key …`. `denied`: the exchange is not an ambient one, or
+    /// has used up its signatures.
+    fn sign_rs256(&self, private_key: &Secret, message: &[u8]) -> Result<Vec<u8>, Error>;
+}
+
 /// The environment of the process, as granted; empty for all but ambient calls.
 pub trait Environment {
     /// An environment variable.
@@ -86,6 +99,6 @@ pub trait Log {
 }
 
 /// All that a host does.
-pub trait Host: Egress + Clock + Signer + Environment + Log {}
+pub trait Host: Egress + Clock + Signer + RsaSigner + Environment + Log {}
 
-impl<T: Egress + Clock + Signer + Environment + Log> Host for T {}
+impl<T: Egress + Clock + Signer + RsaSigner + Environment + Log> Host for T {}

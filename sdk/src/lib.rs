@@ -127,7 +127,7 @@ pub use credential::{AwsKeys, Basic, Credential, Material, Secret, X509};
 pub use description::{Annotation, Description, SourceKind, Verb, Wishes};
 pub use error::{Error, ErrorCode};
 pub use git::{Git, GitTarget};
-pub use host::{Clock, Egress, Environment, Host, Level, Log, Signer, SigningAuthority};
+pub use host::{Clock, Egress, Environment, Host, Level, Log, RsaSigner, Signer, SigningAuthority};
 pub use provider::{Exchange, Provider, Source};
 pub use registry::{RegistryTarget, registry_host};
 pub use request::{Facts, Parameters, Request};

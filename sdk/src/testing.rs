@@ -2,8 +2,8 @@
 
 use crate::{
     Clock, Credential, Egress, Environment, Error, ErrorCode, Exchange, Facts, Level, Log,
-    Material, ObjectReference, Provider, Request, ServiceAccount, Signer, SigningAuthority, Source,
-    Subject, X509, egress,
+    Material, ObjectReference, Provider, Request, RsaSigner, Secret, ServiceAccount, Signer,
+    SigningAuthority, Source, Subject, X509, egress,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -33,6 +33,8 @@ pub struct ScriptedHost {
     refusal: Option<Error>,
     signed: RefCell<Vec<String>>,
     issued: RefCell<Vec<(String, SystemTime)>>,
+    rsa_key: Option<Secret>,
+    rsa_signed: RefCell<Vec<Vec<u8>>>,
 }
 
 impl Default for ScriptedHost {
@@ -56,6 +58,8 @@ impl ScriptedHost {
             refusal: None,
             signed: RefCell::default(),
             issued: RefCell::default(),
+            rsa_key: None,
+            rsa_signed: RefCell::default(),
         }
     }
 
@@ -76,6 +80,14 @@ impl ScriptedHost {
     #[must_use]
     pub fn signer_refuses(mut self, error: Error) -> Self {
         self.refusal = Some(error);
+        self
+    }
+
+    /// Takes this text for an RSA key, and no other. What it signs, the test looks up in
+    /// [`rsa_signed`](Self::rsa_signed); signatures are `scripted-rs256-1` and so on.
+    #[must_use]
+    pub fn rsa_key(mut self, private_key: &str) -> Self {
+        self.rsa_key = Some(private_key.into());
         self
     }
 
@@ -152,6 +164,12 @@ impl ScriptedHost {
     #[must_use]
     pub fn issued(&self) -> Vec<(String, SystemTime)> {
         self.issued.borrow().clone()
+    }
+
+    /// The messages that were signed with an RSA key, in their order.
+    #[must_use]
+    pub fn rsa_signed(&self) -> Vec<Vec<u8>> {
+        self.rsa_signed.borrow().clone()
     }
 
     /// The signer, if it is there and willing.
@@ -264,6 +282,18 @@ impl Signer for ScriptedHost {
             private_key: format!("scripted-key-{}", issued.len()).into(),
         };
         Ok(Credential::new(Material::X509(x509), expires_at))
+    }
+}
+
+impl RsaSigner for ScriptedHost {
+    fn sign_rs256(&self, private_key: &Secret, message: &[u8]) -> Result<Vec<u8>, Error> {
+        if self.rsa_key.as_ref() != Some(private_key) {
+            let unknown = "the private key is not the one of the scripted host";
+            return Err(Error::invalid_configuration(unknown));
+        }
+        let mut signed = self.rsa_signed.borrow_mut();
+        signed.push(message.to_vec());
+        Ok(format!("scripted-rs256-{}", signed.len()).into_bytes())
     }
 }
 

@@ -20,6 +20,7 @@ wasmtime::component::bindgen!({
     imports: {
         "gatepass:provider/egress.send": async,
         "gatepass:provider/files.read": async,
+        "gatepass:provider/rsa.sign-rs256": async,
     },
     exports: { default: async },
 });

@@ -1,7 +1,7 @@
 //! Conversions between the contract's types and ours, and what is checked on the way in.
 
 use super::bindings::exports::gatepass::provider::provider as exported;
-use super::bindings::gatepass::provider::{egress as wire, signer, types};
+use super::bindings::gatepass::provider::{egress as wire, rsa, signer, types};
 use crate::credential::{AwsKeys, Basic, ClusterReference, Credential, Material, Origin, X509};
 use crate::egress::{Outgoing, Refusal, Segment};
 use crate::error::{Error, ErrorKind};
@@ -10,7 +10,7 @@ use crate::provider::{
 };
 use crate::request::AccessRequest;
 use crate::service_account::SubjectToken;
-use crate::signer::{IssuedX509, SignerError};
+use crate::signer::{IssuedX509, RsaError, SignerError};
 use crate::subject::Subject;
 use crate::text::one_line;
 use crate::transport::CaBundle;
@@ -377,6 +377,15 @@ pub(super) fn signer_error(error: SignerError) -> signer::Error {
         SignerError::Unavailable(message) => (signer::ErrorCode::Unavailable, message),
     };
     signer::Error { code, message }
+}
+
+pub(super) fn rsa_error(error: RsaError) -> rsa::Error {
+    let code = match error {
+        RsaError::InvalidKey(_) => rsa::ErrorCode::InvalidKey,
+        RsaError::TooLarge { .. } => rsa::ErrorCode::TooLarge,
+    };
+    let message = error.to_string();
+    rsa::Error { code, message }
 }
 
 fn source_kind(source: exported::SourceKind) -> SourceKind {

@@ -1,6 +1,6 @@
 //! What a guest reaches through its imports, in the state of its one call.
 
-use super::bindings::gatepass::provider::{egress as wire, files, log, signer, types};
+use super::bindings::gatepass::provider::{egress as wire, files, log, rsa, signer, types};
 use super::convert;
 use super::limits::{self, Meter};
 use super::linked::Conduct;
@@ -10,7 +10,7 @@ use crate::egress::{EgressError, Incoming, Outgoing, Refusal};
 use crate::environment::{self, Environment};
 use crate::journal::{Journal, details};
 use crate::secret::Secret;
-use crate::signer::{Signer, SignerError};
+use crate::signer::{RsaError, Signer, SignerError, sign_rs256};
 use crate::subject::ObjectReference;
 use crate::transport::Transport;
 use std::io;
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use zeroize::Zeroizing;
 
 /// What a verb with side effects may do. A pure verb has none of it.
 pub(crate) struct Powers {
@@ -31,6 +32,8 @@ pub(crate) struct Powers {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) environment: Arc<dyn Environment>,
     pub(crate) signing: Option<Signing>,
+    /// Whether it may sign with keys that it brings.
+    pub(crate) brings_keys: bool,
 }
 
 /// The state of one store.
@@ -43,6 +46,7 @@ pub(crate) struct State {
     journal: Journal,
     requests_left: u32,
     log_lines_left: u32,
+    signatures_left: u32,
     /// The first request that the grant refused: if the verb then fails, this is why.
     pub(super) refused: Option<EgressError>,
 }
@@ -58,6 +62,7 @@ impl State {
             meter: Meter::new(conduct.limits.memory),
             requests_left: conduct.limits.egress.max_requests,
             log_lines_left: conduct.limits.log_lines,
+            signatures_left: limits::MAX_SIGNATURES,
             powers: conduct.powers,
             journal: conduct.journal.clone(),
             refused: None,
@@ -245,6 +250,58 @@ impl Signing {
             code: signer::ErrorCode::NotGranted,
             message: "this verb signs nothing".into(),
         })
+    }
+}
+
+impl rsa::Host for State {
+    async fn sign_rs256(
+        &mut self,
+        private_key: String,
+        message: Vec<u8>,
+    ) -> Result<Vec<u8>, rsa::Error> {
+        let answer = self
+            .sign_with(Zeroizing::new(private_key), Zeroizing::new(message))
+            .await;
+        match &answer {
+            Ok(_) => self
+                .journal
+                .passed("rsa", || details([("did", &"sign RS256")])),
+            Err(error) => self.journal.refused("rsa", || {
+                details([("did not", &"sign RS256"), ("because", &error.message)])
+            }),
+        }
+        answer
+    }
+}
+
+impl State {
+    async fn sign_with(
+        &mut self,
+        private_key: Zeroizing<String>,
+        message: Zeroizing<Vec<u8>>,
+    ) -> Result<Vec<u8>, rsa::Error> {
+        let not_granted = |message: &str| rsa::Error {
+            code: rsa::ErrorCode::NotGranted,
+            message: message.into(),
+        };
+        if !self
+            .powers
+            .as_ref()
+            .is_some_and(|powers| powers.brings_keys)
+        {
+            return Err(not_granted(
+                "an ambient exchange alone signs with keys that a plugin brings",
+            ));
+        }
+        let Some(left) = self.signatures_left.checked_sub(1) else {
+            return Err(not_granted("the call has used up its number of signatures"));
+        };
+        self.signatures_left = left;
+        // The largest keys take milliseconds, in which other guests are not to wait.
+        let signed = tokio::task::spawn_blocking(move || sign_rs256(&private_key, &message)).await;
+        signed
+            .unwrap_or(Err(RsaError::UNUSABLE))
+            .map_err(convert::rsa_error)
     }
 }
 

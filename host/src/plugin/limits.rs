@@ -84,6 +84,10 @@ pub(crate) const MAX_HANDLES: usize = 1000;
 /// Bytes of randomness in one request of the guest.
 pub(crate) const MAX_RANDOM_BYTES: u64 = 64 << 10;
 
+/// Signatures of one call with keys that a plugin brings. A credentials file needs one; the time that
+/// they take is not counted against the guest.
+pub(crate) const MAX_SIGNATURES: u32 = 8;
+
 /// The largest component that is compiled: 32 MiB, half more than the largest known guest runtime.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 32 << 20;
 

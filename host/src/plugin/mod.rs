@@ -159,6 +159,7 @@ impl Plugin {
             files,
             environment,
             signing: None,
+            brings_keys: false,
         }
     }
 

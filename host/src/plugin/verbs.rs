@@ -133,6 +133,7 @@ impl Provider for Plugin {
         };
         let mut powers = self.powers(call.request.transport(), token.as_ref(), ambient);
         powers.signing = signing;
+        powers.brings_keys = ambient;
         let (subject, facts, request) = pure(subject, call);
         let identity = identity.to_owned();
         let answer = self

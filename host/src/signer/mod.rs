@@ -1,5 +1,5 @@
 //! Signatures for objects that are their own identity (SPIFFE): tokens and certificates, with a key
-//! that never leaves the host.
+//! that never leaves the host. And signatures with keys that a provider brings, in [`rsa`].
 //!
 //! The one place that knows the cryptography library and the one that makes certificates. A provider
 //! says what is to be signed; the [`Signer`] reads it, holds it against the object on whose behalf the
@@ -17,6 +17,7 @@ mod pem;
 mod private_key;
 mod public_key;
 mod publication;
+mod rsa;
 mod signing_key;
 mod spiffe_id;
 
@@ -27,6 +28,8 @@ pub use issuer::{DISCOVERY_PATH, IssuerUrl, JWKS_PATH};
 pub use keys::{FixedKey, KeyHistory, PublishedKeys, SigningKeys};
 pub use signing_key::{SigningKey, VerificationKey};
 pub use spiffe_id::{SpiffeId, TrustDomain};
+
+pub(crate) use rsa::{RsaError, sign_rs256};
 
 use crate::secret::Secret;
 use crate::subject::ObjectReference;

@@ -12,7 +12,7 @@ use gatepass_sdk::{Credential, Error, Exchange, Host, Secret, Source, egress};
 use serde_json::{Map, Value};
 
 /// The attribute that holds the service account of a token.
-const SERVICE_ACCOUNT: &str = "service-account";
+pub(crate) const SERVICE_ACCOUNT: &str = "service-account";
 
 /// The attribute that holds the principal of a token without service account.
 const PRINCIPAL: &str = "principal";

@@ -25,6 +25,8 @@ pub(crate) enum Step {
     Impersonation,
     /// A refresh token of a user.
     Refresh,
+    /// What a key of a service account signed, at the OAuth endpoint.
+    Assertion,
     /// The metadata server.
     Metadata,
     /// The server that an external account's token comes from.
@@ -128,6 +130,9 @@ fn oauth(step: Step, code: &str) -> Option<Verdict> {
         (Step::Refresh, "invalid_grant") => Verdict::Denied(
             "the refresh token has expired or was revoked: log in again with gcloud auth application-default login",
         ),
+        (Step::Assertion, "invalid_grant") => Verdict::Denied(
+            "check that the service account exists and is enabled, that it still has the key of the file and that the key is neither disabled nor expired, and the host's clock",
+        ),
         (_, "invalid_grant") => Verdict::Denied(
             "check that the pool's provider has the issuer of the token, its keys (or that Google can read them at the issuer), the token's audience among those allowed, and an attribute condition that holds; and that the token is not older than 24 hours",
         ),
@@ -138,8 +143,14 @@ fn oauth(step: Step, code: &str) -> Option<Verdict> {
         (Step::Refresh, "invalid_client" | "unauthorized_client") => Verdict::Denied(
             "the OAuth client of the credentials file is not known, or not for this",
         ),
+        (Step::Assertion, "invalid_client" | "unauthorized_client" | "access_denied") => {
+            Verdict::Denied("the service account may not have a token for these scopes")
+        }
         (_, "invalid_client" | "unauthorized_client" | "access_denied") => {
             Verdict::Denied("check the pool's provider and its attribute condition")
+        }
+        (Step::Assertion, "invalid_request") => {
+            Verdict::Configuration("check the scopes and the credentials file")
         }
         (_, "invalid_request") => Verdict::Configuration(
             "check the workload identity provider, the scopes and the audience of the token",

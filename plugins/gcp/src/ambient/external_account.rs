@@ -229,7 +229,8 @@ fn split(url: &str) -> Option<(String, &str)> {
     Some((authority.host().to_owned(), path))
 }
 
-fn foreign(field: &str, url: &str, rule: &str) -> Error {
+/// A URL of the file that is not the one it must be; one that may hold a secret is not shown.
+pub(crate) fn foreign(field: &str, url: &str, rule: &str) -> Error {
     let shown = if url.contains(['@', '?', '#']) {
         ""
     } else {

@@ -3,6 +3,7 @@
 use super::authorized_user::AuthorizedUser;
 use super::external_account::ExternalAccount;
 use super::impersonated_account::ImpersonatedAccount;
+use super::service_account::ServiceAccountKey;
 use crate::identity::Plan;
 use crate::parameter::UNIVERSE;
 use crate::universe::Universe;
@@ -16,6 +17,7 @@ pub(crate) enum Configuration {
     ExternalAccount(Box<ExternalAccount>),
     AuthorizedUser(AuthorizedUser),
     ImpersonatedAccount(Box<ImpersonatedAccount>),
+    ServiceAccount(Box<ServiceAccountKey>),
 }
 
 #[derive(Deserialize)]
@@ -38,13 +40,9 @@ impl Configuration {
             "impersonated_service_account" => {
                 read(content).map(Box::new).map(Self::ImpersonatedAccount)
             }
-            // The arithmetic of RSA must not leak the key by its timing; the crate that signs in
-            // WebAssembly does (RUSTSEC-2023-0071), and no other one has been reviewed.
-            "service_account" => Err(Error::unsupported(
-                "a key of a service account signs with RSA, for which there is no implementation in WebAssembly that is free of known faults (RUSTSEC-2023-0071): use type external_account (workload identity federation), impersonated_service_account or the metadata server",
-            )),
+            "service_account" => read(content).map(Box::new).map(Self::ServiceAccount),
             other => Err(Error::unsupported(format!(
-                "type '{}' is not served: external_account, authorized_user and impersonated_service_account are",
+                "type '{}' is not served: external_account, service_account, authorized_user and impersonated_service_account are",
                 other.escape_debug().take(100).collect::<String>()
             ))),
         }
@@ -56,6 +54,7 @@ impl Configuration {
             Self::ExternalAccount(_) => "external_account",
             Self::AuthorizedUser(_) => "authorized_user",
             Self::ImpersonatedAccount(_) => "impersonated_service_account",
+            Self::ServiceAccount(_) => "service_account",
         }
     }
 
@@ -69,6 +68,7 @@ impl Configuration {
             Self::ExternalAccount(account) => account.credential(plan, host),
             Self::AuthorizedUser(user) => user.credential(plan, host),
             Self::ImpersonatedAccount(account) => account.credential(plan, host),
+            Self::ServiceAccount(key) => key.credential(plan, host),
         }
     }
 }

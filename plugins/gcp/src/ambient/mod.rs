@@ -10,6 +10,7 @@ mod external_account;
 mod file;
 mod impersonated_account;
 mod server;
+mod service_account;
 mod subject_token;
 
 use crate::fault;
@@ -33,7 +34,7 @@ pub(crate) const GCLOUD_FILE: &str = ".config/gcloud/application_default_credent
 /// The attribute that says where the credential comes from.
 const SOURCE: &str = "source";
 
-/// Where OAuth refresh tokens of Google are exchanged.
+/// Where refresh tokens of users are exchanged, and what keys of service accounts sign.
 pub(crate) const OAUTH_HOST: &str = "oauth2.googleapis.com";
 
 /// Gets a token for the process.

@@ -3,10 +3,11 @@
 use super::*;
 use gatepass_sdk::egress::Response;
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step::Exchange,
     Step::Impersonation,
     Step::Refresh,
+    Step::Assertion,
     Step::Metadata,
     Step::SubjectToken,
     Step::Cluster,
@@ -42,6 +43,27 @@ fn every_code_says_who_must_act_and_what_to_check() {
             of_oauth("invalid_grant"),
             ErrorCode::Denied,
             "application-default login",
+        ),
+        (
+            Step::Assertion,
+            400,
+            of_oauth("invalid_grant"),
+            ErrorCode::Denied,
+            "key of the file",
+        ),
+        (
+            Step::Assertion,
+            401,
+            of_oauth("unauthorized_client"),
+            ErrorCode::Denied,
+            "these scopes",
+        ),
+        (
+            Step::Assertion,
+            400,
+            of_oauth("invalid_request"),
+            ErrorCode::InvalidConfiguration,
+            "credentials file",
         ),
         (
             Step::Exchange,

@@ -79,6 +79,7 @@ impl Provider for Hostile {
             "facts" if facts.is_none() => Err(Error::needs_facts()),
             "facts" => Ok(format!("{facts:?}")),
             "pure-egress" => pure_egress(),
+            "pure-rsa" => pure_rsa(),
             // Each link of a chain but the one that leads back becomes another.
             "link" => Ok(request.region.clone().unwrap_or_default()),
             "control-characters" => Err(Error::invalid_configuration("a\u{1b}[31mb\nc\0d")),
@@ -209,6 +210,14 @@ impl Provider for Hostile {
             "sign" => host
                 .sign_jwt("{}")
                 .map(|token| Credential::bearer(token, hour)),
+            "sign-rsa-often" => Ok((1..=10).fold(
+                Credential::bearer("t", hour),
+                |credential, number| {
+                    let signed = host.sign_rs256(&"canary-key".into(), b"canary-message");
+                    let answer = signed.map_or_else(|error| error.to_string(), |_| "signed".into());
+                    credential.attribute(number.to_string(), answer)
+                },
+            )),
             "expired" => Ok(Credential::bearer(
                 "late",
                 host.now() - Duration::from_secs(1),
@@ -360,6 +369,14 @@ fn pure_egress() -> Result<String, Error> {
     };
     match send(&request) {
         Ok(_) => Ok("sent".into()),
+        Err(error) => Ok(format!("refused: {}", error.message)),
+    }
+}
+
+/// As [`pure_egress`].
+fn pure_rsa() -> Result<String, Error> {
+    match gatepass_sdk::generated::gatepass::provider::rsa::sign_rs256("canary-key", b"") {
+        Ok(_) => Ok("signed".into()),
         Err(error) => Ok(format!("refused: {}", error.message)),
     }
 }

@@ -1,6 +1,7 @@
 //! Which source is used, what goes over the wire for each, and what is refused.
 
 mod refusal;
+mod service_account;
 
 use crate::Gcp;
 use crate::metadata::tests::{answer, wire};

@@ -64,11 +64,6 @@ fn wrong_files() -> Vec<(Value, ErrorCode, &'static str)> {
         (json!({}), Invalid, "type"),
         (json!({"type": 7}), Invalid, "credentials file"),
         (
-            json!({"type": "service_account", "private_key": "hunter2"}),
-            Unsupported,
-            "RSA",
-        ),
-        (
             json!({"type": "gdch_service_account"}),
             Unsupported,
             "gdch_service_account",
@@ -217,8 +212,8 @@ fn wrong_files() -> Vec<(Value, ErrorCode, &'static str)> {
         ),
         (
             impersonated(&json!({"type": "service_account"})),
-            Unsupported,
-            "RSA",
+            Invalid,
+            "client_email",
         ),
         (impersonated(&json!(null)), Invalid, "source_credentials"),
         (
