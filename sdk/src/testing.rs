@@ -7,6 +7,7 @@ use crate::{
 };
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
 
 /// The time at which a scripted host stands: 2026-01-01T00:00:00Z.
@@ -27,7 +28,7 @@ pub struct ScriptedHost {
     sent: RefCell<Vec<egress::Request>>,
     now: Cell<SystemTime>,
     variables: BTreeMap<String, String>,
-    files: BTreeMap<String, Vec<u8>>,
+    files: BTreeMap<String, Result<Vec<u8>, ErrorKind>>,
     log: RefCell<Vec<(Level, String)>>,
     authority: Result<SigningAuthority, Error>,
     refusal: Option<Error>,
@@ -127,7 +128,14 @@ impl ScriptedHost {
     /// Puts a file there.
     #[must_use]
     pub fn file(mut self, path: &str, content: &[u8]) -> Self {
-        self.files.insert(path.into(), content.to_vec());
+        self.files.insert(path.into(), Ok(content.to_vec()));
+        self
+    }
+
+    /// Puts a file there that cannot be read.
+    #[must_use]
+    pub fn unreadable(mut self, path: &str, kind: ErrorKind) -> Self {
+        self.files.insert(path.into(), Err(kind));
         self
     }
 
@@ -303,8 +311,8 @@ impl Environment for ScriptedHost {
     }
 
     fn file(&self, path: &str) -> std::io::Result<Vec<u8>> {
-        let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
-        self.files.get(path).cloned().ok_or_else(missing)
+        let file = self.files.get(path).cloned();
+        Ok(file.unwrap_or(Err(ErrorKind::NotFound))?)
     }
 }
 

@@ -1,4 +1,10 @@
-//! What the environment of the process holds: the first source that works.
+//! What the environment of the process holds: a token of the first source that is there.
+//!
+//! A source that is absent is passed over, also where that shows only when it is tried: a variable
+//! or a file that is missing or not granted, a metadata service that does not answer. One that is
+//! there and is wrong, or is refused, or has a passing fault, is the error, and nothing after it is
+//! tried. To go on would be to become somebody else: the node, say, because Entra did not answer
+//! the application that the operator named.
 
 use crate::certificate;
 use crate::discover::{TENANT_VARIABLE, variable};
@@ -8,6 +14,8 @@ use crate::identity_binding;
 use crate::managed_identity::{self, CLIENT_VARIABLE, Trouble};
 use crate::principal::{ClientId, Principal, Tenant};
 use gatepass_sdk::{Credential, Error, ErrorCode, Host, Level, Secret};
+use std::io::ErrorKind::{NotFound, PermissionDenied};
+use zeroize::Zeroizing;
 
 /// A password of the application.
 pub(crate) const SECRET_VARIABLE: &str = "AZURE_CLIENT_SECRET";
@@ -32,23 +40,15 @@ enum Source {
 /// Why a source gave no token.
 #[derive(Debug)]
 enum Reason {
-    /// It is not there: nothing was tried.
+    /// It is not there: a variable or a file is missing, or nobody answers where it would be.
     Absent(String),
+    /// It is there, and is wrong or was refused.
     Failed(Error),
 }
 
 impl From<Error> for Reason {
     fn from(error: Error) -> Self {
         Self::Failed(error)
-    }
-}
-
-impl std::fmt::Display for Reason {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Absent(reason) => formatter.write_str(reason),
-            Self::Failed(error) => error.fmt(formatter),
-        }
     }
 }
 
@@ -82,13 +82,12 @@ impl Source {
     }
 }
 
-/// Tries every source and takes the first that works. The log says which it was, and why not
-/// those before it.
+/// Takes the first source that is there. The log says which it was, and why not those before it.
 ///
 /// # Errors
 ///
-/// That of the source which comes nearest to a token, with the reason of each; a passing one is
-/// nearer than a refusal, and a refusal nearer than a source that is not there.
+/// That of the first source that is there, with the reasons of those before it: nothing after it
+/// is tried. `unavailable` if none is there.
 pub(crate) fn credential(terms: &Terms, host: &dyn Host) -> Result<Credential, Error> {
     let mut passed = Vec::new();
     for source in Source::ALL {
@@ -98,42 +97,32 @@ pub(crate) fn credential(terms: &Terms, host: &dyn Host) -> Result<Credential, E
                 host.log(Level::Info, &chosen);
                 return Ok(credential.attribute(SOURCE, source.name()));
             }
-            Err(reason) => passed.push((source, reason)),
+            Err(Reason::Absent(why)) => passed.push((source, why)),
+            Err(Reason::Failed(error)) => return Err(failed(source, &error, &passed)),
         }
     }
-    Err(exhausted(&passed))
+    // The metadata service may answer the next time.
+    Err(Error::unavailable(format!(
+        "no source of the environment gave a token of Azure{}",
+        told(&passed)
+    )))
 }
 
 /// `; SOURCE: REASON` for each.
-fn told(passed: &[(Source, Reason)]) -> String {
+fn told(passed: &[(Source, String)]) -> String {
     passed
         .iter()
         .map(|(source, reason)| format!("; {}: {reason}", source.name()))
         .collect()
 }
 
-fn exhausted(passed: &[(Source, Reason)]) -> Error {
+fn failed(source: Source, error: &Error, passed: &[(Source, String)]) -> Error {
     let message = format!(
-        "no source of the environment gave a token of Azure{}",
+        "source {} of the environment failed: {error}{}",
+        source.name(),
         told(passed)
     );
-    let failures = || {
-        passed.iter().filter_map(|(_, reason)| match reason {
-            Reason::Failed(error) => Some(error),
-            Reason::Absent(_) => None,
-        })
-    };
-    let passing = failures().find(|error| {
-        matches!(
-            error.code(),
-            ErrorCode::NotYet | ErrorCode::Throttled | ErrorCode::Unavailable
-        )
-    });
-    match passing.or_else(|| failures().next()) {
-        Some(error) => like(error, message),
-        // The metadata service may answer the next time: nothing else can.
-        None => Error::unavailable(message),
-    }
+    like(error, message)
 }
 
 /// An error of the same kind, with another message.
@@ -156,12 +145,10 @@ fn configured(name: &str, host: &dyn Host) -> Result<String, Reason> {
 }
 
 /// Who the environment says that the process is.
-fn principal(host: &dyn Host) -> Result<Principal, Error> {
+fn principal(host: &dyn Host) -> Result<Principal, Reason> {
     let needed = |name: &str| {
         variable(host, name).ok_or_else(|| {
-            Error::invalid_configuration(format!(
-                "{name} is not set: it is needed beside the others"
-            ))
+            Reason::Absent(format!("{name} is not set: it is needed beside the others"))
         })
     };
     Ok(Principal {
@@ -180,7 +167,8 @@ fn client_certificate(terms: &Terms, host: &dyn Host) -> Result<Credential, Reas
     let path = configured(CERTIFICATE_VARIABLE, host)?;
     let principal = principal(host)?;
     let audience = endpoint(terms.authority.host(), &principal);
-    let assertion = certificate::assertion(&path, &principal.client, &audience, host)?;
+    let pem = file(CERTIFICATE_VARIABLE, &path, host)?;
+    let assertion = certificate::assertion(&path, &pem, &principal.client, &audience, host)?;
     redeem(terms, &principal, Proof::Assertion(&assertion), host)
 }
 
@@ -244,13 +232,7 @@ fn pod(host: &dyn Host) -> Result<(Principal, Secret), Reason> {
             path.escape_debug()
         ))
     };
-    let content = host.file(&path).map_err(|error| {
-        wrong(&format!(
-            "cannot be read ({}): is it granted?",
-            error.kind()
-        ))
-    })?;
-    let content = zeroize::Zeroizing::new(content);
+    let content = file(TOKEN_VARIABLE, &path, host)?;
     let token = std::str::from_utf8(&content)
         .map(str::trim)
         .ok()
@@ -259,6 +241,22 @@ fn pod(host: &dyn Host) -> Result<(Principal, Secret), Reason> {
             wrong("does not hold a token: three parts of base64url with dots between")
         })?;
     Ok((principal, Secret::from(token)))
+}
+
+/// The file that a variable names. One that is not there, or not granted, is no source; one that
+/// is there must be readable.
+fn file(name: &str, path: &str, host: &dyn Host) -> Result<Zeroizing<Vec<u8>>, Reason> {
+    host.file(path).map(Zeroizing::new).map_err(|error| {
+        let kind = error.kind();
+        let why = format!(
+            "{name}: the file '{}' cannot be read ({kind}): is it granted?",
+            path.escape_debug()
+        );
+        match kind {
+            NotFound | PermissionDenied => Reason::Absent(why),
+            _ => Reason::Failed(Error::invalid_configuration(why)),
+        }
+    })
 }
 
 /// Whether a text has the form of a signed JWT (RFC 7515 §3.1).

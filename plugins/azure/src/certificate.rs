@@ -43,7 +43,7 @@ const RSA_ENCRYPTION: [u8; 11] = [
     0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01,
 ];
 
-/// Makes an assertion that `client` is who asks at `audience`.
+/// Makes an assertion that `client` is who asks at `audience`, with the `pem` of the file `path`.
 ///
 /// # Errors
 ///
@@ -51,6 +51,7 @@ const RSA_ENCRYPTION: [u8; 11] = [
 /// file with a password, and for keys that Entra or this provider has no use for.
 pub(crate) fn assertion(
     path: &str,
+    pem: &[u8],
     client: &ClientId,
     audience: &str,
     host: &dyn Host,
@@ -66,13 +67,7 @@ pub(crate) fn assertion(
             "{PASSWORD_VARIABLE} is not supported: give the certificate and its key as PEM without password"
         )));
     }
-    let content = host.file(path).map(Zeroizing::new).map_err(|error| {
-        Error::invalid_configuration(wrong(&format!(
-            "cannot be read ({}): is it granted?",
-            error.kind()
-        )))
-    })?;
-    let identity = Identity::read(&content).map_err(|fault| match fault {
+    let identity = Identity::read(pem).map_err(|fault| match fault {
         Fault::Malformed(what) => Error::invalid_configuration(wrong(what)),
         Fault::Unsupported(what) => Error::unsupported(wrong(what)),
     })?;

@@ -5,7 +5,8 @@ use crate::fault::{self, Service};
 use crate::identity::Terms;
 use crate::principal::ClientId;
 use crate::token;
-use gatepass_sdk::{Credential, Error, Host, egress};
+use gatepass_sdk::egress::{self, ErrorCode};
+use gatepass_sdk::{Credential, Error, Host};
 use std::time::Duration;
 
 /// The metadata service's address: plain HTTP by design, since it does not leave the machine.
@@ -24,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// Why there is no token of a managed identity.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// Nobody answers: this is no machine of Azure, or the service may not be asked.
+    /// Nobody answers: this is no machine of Azure, or the service is not granted.
     Absent(egress::Error),
     Failed(Error),
 }
@@ -46,7 +47,7 @@ pub(crate) fn credential(terms: &Terms, host: &dyn Host) -> Result<Credential, T
     let asked_at = host.now();
     let response = host
         .send(request(terms.audience(), client.as_ref()))
-        .map_err(Trouble::Absent)?;
+        .map_err(silent)?;
     if response.status() != 200 {
         let error = fault::classify(Service::Metadata, &doing, &response);
         return Err(Trouble::Failed(error));
@@ -56,6 +57,18 @@ pub(crate) fn credential(terms: &Terms, host: &dyn Host) -> Result<Credential, T
         Some(client) => credential.attribute("client-id", client.as_str()),
         None => credential,
     })
+}
+
+/// What no answer means.
+fn silent(error: egress::Error) -> Trouble {
+    match error.code {
+        ErrorCode::Unreachable | ErrorCode::TimedOut | ErrorCode::NotGranted => {
+            Trouble::Absent(error)
+        }
+        ErrorCode::InvalidRequest | ErrorCode::BudgetExceeded | ErrorCode::TooLarge => {
+            Trouble::Failed(error.into())
+        }
+    }
 }
 
 fn request(audience: &str, client: Option<&ClientId>) -> egress::Request {

@@ -4,11 +4,11 @@ use crate::ambient;
 use crate::email::Email;
 use crate::fault::{self, Step};
 use crate::identity::{Federated, Plan, Route, misplaced};
-use crate::parameter::{DEFAULT_LIFETIME, IMPERSONATE};
+use crate::parameter::{self, DEFAULT_LIFETIME, IMPERSONATE};
 use crate::scope::CLOUD_PLATFORM;
 use crate::token;
 use crate::universe::{Service, Universe};
-use gatepass_sdk::{Credential, Error, Exchange, Host, Secret, Source, egress};
+use gatepass_sdk::{Credential, Error, Exchange, Host, Material, Secret, Source, egress};
 use serde_json::{Map, Value};
 
 /// The attribute that holds the service account of a token.
@@ -16,6 +16,9 @@ pub(crate) const SERVICE_ACCOUNT: &str = "service-account";
 
 /// The attribute that holds the principal of a token without service account.
 const PRINCIPAL: &str = "principal";
+
+/// The attribute that holds the universe of a token.
+const UNIVERSE: &str = "universe-domain";
 
 /// A ServiceAccount token, and any other signed token (RFC 8693 §3).
 pub(crate) const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
@@ -35,11 +38,17 @@ pub(crate) fn exchange(exchange: &Exchange, host: &dyn Host) -> Result<Credentia
             plan.identity()
         )));
     }
+    let credential = token(exchange, &plan, host)?;
+    Ok(credential.attribute(UNIVERSE, plan.parameters.universe.as_str()))
+}
+
+fn token(exchange: &Exchange, plan: &Plan, host: &dyn Host) -> Result<Credential, Error> {
     match (&exchange.source, &plan.route) {
-        (Source::SubjectToken, Route::Federated(federated)) => federate(federated, &plan, host),
-        (Source::Ambient, Route::Ambient) => ambient::credential(&plan, host),
+        (Source::SubjectToken, Route::Federated(federated)) => federate(federated, plan, host),
+        (Source::Ambient, Route::Ambient) => ambient::credential(plan, host),
         (Source::Credential(earlier), Route::Link(account)) => {
-            impersonation(&plan, account).with(token::bearer(earlier)?, host)
+            let caller = caller(earlier, &plan.parameters.universe)?;
+            impersonation(plan, account).with(caller, host)
         }
         (Source::SubjectToken | Source::Ambient, Route::Link(_)) => Err(misplaced()),
         (Source::Credential(_), _) => Err(Error::invalid_configuration(format!(
@@ -49,6 +58,29 @@ pub(crate) fn exchange(exchange: &Exchange, host: &dyn Host) -> Result<Credentia
             "gcp starts from a ServiceAccount token, the credentials of the process or an earlier link of a chain, as its subject asks",
         )),
     }
+}
+
+/// The token that a further link starts from. A token is for one universe alone, and those who run
+/// another must not see it. A credential that names none is of the public cloud.
+fn caller<'a>(earlier: &'a Credential, universe: &Universe) -> Result<&'a Secret, Error> {
+    let Material::Bearer(token) = &earlier.material else {
+        return Err(Error::invalid_configuration(
+            "the credential before this link is no access token of Google: begin the chain with one",
+        ));
+    };
+    let mut attributes = earlier.attributes.iter();
+    let named = attributes.find(|(name, _)| name == UNIVERSE);
+    let of = match named {
+        Some((_, domain)) => Universe::parse("the universe of the credential before", domain)?,
+        None => Universe::default(),
+    };
+    if of == *universe {
+        return Ok(token);
+    }
+    Err(Error::invalid_configuration(format!(
+        "parameter {} '{universe}' of this link is not the universe of the credential before it, '{of}': a chain stays in one universe",
+        parameter::UNIVERSE
+    )))
 }
 
 fn federate(federated: &Federated, plan: &Plan, host: &dyn Host) -> Result<Credential, Error> {

@@ -2,9 +2,7 @@
 
 use crate::exchange::require_subject_token;
 use crate::identity;
-use gatepass_sdk::{
-    ClusterAccess, ClusterReference, Credential, Error, HttpsAddress, Material, Request,
-};
+use gatepass_sdk::{ClusterAccess, ClusterReference, Credential, Error, Material, Request};
 
 /// The one request for a token that a cluster needs. Its default audience is the address as the
 /// caller wrote it, since the server compares audiences byte by byte.
@@ -17,7 +15,8 @@ pub(crate) fn access(
     reference: &ClusterReference,
     request: &Request,
 ) -> Result<Vec<Request>, Error> {
-    let (written, _) = server(reference)?;
+    let server = reference.by_address()?.to_string();
+    let written = reference.address.as_deref().unwrap_or(&server);
     Ok(vec![identity::access(request, written)?])
 }
 
@@ -32,7 +31,7 @@ pub(crate) fn rest_config(
     request: &Request,
 ) -> Result<ClusterAccess, Error> {
     identity::check(request)?;
-    let (_, server) = server(reference)?;
+    let server = reference.by_address()?;
     let [access] = access else {
         return Err(Error::internal("a cluster needs one credential"));
     };
@@ -43,23 +42,6 @@ pub(crate) fn rest_config(
         material: Material::SubjectToken,
         expires_at: None,
     })
-}
-
-/// The address as written, and parsed. There is no API to look a cluster up by name.
-fn server(reference: &ClusterReference) -> Result<(&str, HttpsAddress), Error> {
-    if let Some(name) = &reference.name {
-        return Err(Error::invalid_configuration(format!(
-            "cluster name '{}' has no effect with the generic provider, which looks nothing up: remove it",
-            name.escape_debug()
-        )));
-    }
-    let Some(address) = reference.address.as_deref() else {
-        return Err(Error::invalid_configuration(
-            "the generic provider needs the address of the cluster's API server: set address",
-        ));
-    };
-    reference.certificate_authority()?;
-    Ok((address, HttpsAddress::parse("address", address)?))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::exchange::require_subject_token;
 use crate::identity;
-use gatepass_sdk::{Authority, Credential, Error, RegistryTarget, Request};
+use gatepass_sdk::{Credential, Error, RegistryTarget, Request, registry_host};
 
 /// Which registry a repository is in, and the request for a token that goes there.
 ///
@@ -15,25 +15,12 @@ use gatepass_sdk::{Authority, Credential, Error, RegistryTarget, Request};
 /// `invalid-configuration` if it begins with no host, holds what no reference does, or the
 /// request holds a field that has no effect.
 pub(crate) fn target(repository: &str, request: &Request) -> Result<RegistryTarget, Error> {
-    let host = host(repository).ok_or_else(|| {
-        Error::invalid_configuration(format!(
-            "repository '{}' must be HOST[:PORT][/PATH], without scheme",
-            repository.escape_debug()
-        ))
-    })?;
+    let host = registry_host(repository)?;
     Ok(RegistryTarget {
         access: identity::access(request, repository)?,
         cache_input: host.clone(),
         host,
     })
-}
-
-fn host(repository: &str) -> Option<String> {
-    let fits = repository.bytes().all(|byte| byte.is_ascii_graphic());
-    let (host, path) = repository.split_once('/').unwrap_or((repository, ""));
-    let relative = path.starts_with('/');
-    let authority = Authority::parse(host).filter(|_| fits && !relative)?;
-    Some(authority.to_string())
 }
 
 /// The token itself.

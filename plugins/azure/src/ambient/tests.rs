@@ -5,6 +5,7 @@ use gatepass_sdk::testing::{self, ScriptedHost};
 use gatepass_sdk::{
     Credential, Error, ErrorCode, Exchange, Level, Provider, Request, Source, Subject, egress,
 };
+use std::io::ErrorKind;
 
 const CLIENT: &str = "11111111-aaaa-4bbb-8ccc-222222222222";
 const TOKEN: &str = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
@@ -60,6 +61,11 @@ fn metadata(query: &str) -> egress::Request {
     .header("metadata", "true")
     .timeout(std::time::Duration::from_secs(3))
     .build()
+}
+
+/// What a managed identity is asked for where the environment names one.
+fn with_client() -> String {
+    format!("{MANAGEMENT}&client_id={CLIENT}")
 }
 
 const MANAGEMENT: &str = "resource=https%3A%2F%2Fmanagement.core.windows.net%2F";
@@ -119,14 +125,17 @@ fn an_identity_binding_sends_the_pods_token_to_that_proxy_alone() {
     let url = "https://abc.ests.aks/contoso.com/oauth2/v2.0/token";
     assert_eq!(sent.url(), url);
 
+    let host = binding(ScriptedHost::new()).answer(refusal(401, 700_213));
+    assert!(ambient(&host, Request::default()).is_err());
+    let [sent] = host.sent().try_into().unwrap();
+    assert_eq!(sent.url(), url);
+
     let host = binding(ScriptedHost::new())
-        .answer(refusal(401, 700_213))
-        .answer(refusal(400, 0));
+        .variable("AZURE_FEDERATED_TOKEN_FILE", "/none")
+        .expect(metadata(&with_client()), refusal(400, 0));
     let error = ambient(&host, Request::default()).unwrap_err();
-    let urls: Vec<String> = host.sent().iter().map(|sent| sent.url().into()).collect();
-    assert_eq!(urls.len(), 2, "{urls:?}");
-    assert!(urls.iter().all(|url| !url.contains("microsoftonline")));
     assert!(error.message().contains("for that proxy alone"), "{error}");
+    host.finish();
 }
 
 #[test]
@@ -162,48 +171,53 @@ fn a_managed_identity_is_chosen_by_its_client_id_and_told_what_for() {
 }
 
 #[test]
-fn the_first_source_that_works_wins_and_the_log_says_why_not_the_others() {
-    for (host, answers, winner, reasons) in [
-        (
-            with_secret(ScriptedHost::new()),
-            vec![token()],
-            "client-secret",
-            vec![],
-        ),
+fn the_first_source_that_is_there_wins_and_the_log_says_why_not_the_others() {
+    let without_file = |name| principal(ScriptedHost::new()).variable(name, "/none");
+    for (host, winner, reasons) in [
         (
             with_pod(with_secret(ScriptedHost::new())),
-            vec![refusal(401, 7_000_215), token()],
+            "client-secret",
+            &[][..],
+        ),
+        (
+            with_pod(ScriptedHost::new()),
             "workload-identity",
-            vec![
-                "client-secret: ",
-                "AADSTS7000215",
+            &[
+                "client-secret: AZURE_CLIENT_SECRET is not set",
                 "AZURE_CLIENT_CERTIFICATE_PATH is not set",
             ],
         ),
         (
-            with_pod(ScriptedHost::new()),
-            vec![refusal(400, 90_002), token()],
+            ScriptedHost::new().variable("AZURE_CLIENT_SECRET", "hunter2"),
             "managed-identity",
-            vec!["workload-identity: ", "AADSTS90002"],
+            &["client-secret: AZURE_TENANT_ID is not set"],
         ),
         (
-            ScriptedHost::new().variable("AZURE_CLIENT_SECRET", "hunter2"),
-            vec![token()],
+            without_file("AZURE_FEDERATED_TOKEN_FILE"),
             "managed-identity",
-            vec!["client-secret: AZURE_TENANT_ID is not set"],
+            &["workload-identity: AZURE_FEDERATED_TOKEN_FILE: the file '/none' cannot be read"],
+        ),
+        (
+            without_file("AZURE_CLIENT_CERTIFICATE_PATH"),
+            "managed-identity",
+            &["client-certificate: AZURE_CLIENT_CERTIFICATE_PATH: the file '/none' cannot be"],
+        ),
+        (
+            with_pod(ScriptedHost::new()).unreadable(TOKEN_FILE, ErrorKind::PermissionDenied),
+            "managed-identity",
+            &["is it granted?"],
         ),
         (
             ScriptedHost::new(),
-            vec![token()],
             "managed-identity",
-            vec![
+            &[
                 "client-secret: AZURE_CLIENT_SECRET is not set",
                 "identity-binding: AZURE_KUBERNETES_TOKEN_PROXY is not set",
                 "workload-identity: AZURE_FEDERATED_TOKEN_FILE is not set",
             ],
         ),
     ] {
-        let host = answers.into_iter().fold(host, ScriptedHost::answer);
+        let host = host.answer(token());
         let credential = ambient(&host, Request::default()).unwrap();
         assert_eq!(source(&credential), winner);
         let [(level, line)] = host.logged().try_into().unwrap();
@@ -221,48 +235,119 @@ fn the_first_source_that_works_wins_and_the_log_says_why_not_the_others() {
 }
 
 #[test]
-fn when_none_works_the_error_tells_each_reason_and_the_nearest_decides() {
-    use ErrorCode::{Denied, InvalidConfiguration, NotYet, Throttled, Unavailable};
+fn a_source_that_is_there_and_fails_is_the_error_and_nobody_else_is_asked() {
+    use ErrorCode::{Denied, InvalidConfiguration, NotYet, Unavailable};
     let plain = ScriptedHost::new;
-    let secret = || with_secret(ScriptedHost::new());
-    for (host, answers, last, expected) in [
-        (plain(), vec![], Err(silence()), Unavailable),
-        (plain(), vec![], Ok(refusal(400, 0)), Denied),
-        (plain(), vec![], Ok(refusal(410, 0)), NotYet),
-        (plain(), vec![], Ok(refusal(404, 0)), NotYet),
-        (plain(), vec![], Ok(refusal(429, 0)), Throttled),
-        (plain(), vec![], Ok(refusal(500, 0)), Unavailable),
+    let secret = || with_pod(with_secret(plain()));
+    let binding = || with_pod(plain()).variable("AZURE_KUBERNETES_SNI_NAME", "abc.ests.aks");
+    let broken = |kind| with_pod(plain()).unreadable(TOKEN_FILE, kind);
+    let certificate = || {
+        with_pod(plain())
+            .variable("AZURE_CLIENT_CERTIFICATE_PATH", "/x.pem")
+            .file("/x.pem", b"hunter2")
+    };
+    for (host, answer, source, expected) in [
+        (secret(), Some((503, 0)), "client-secret", Unavailable),
+        (secret(), Some((401, 7_000_215)), "client-secret", Denied),
         (
             secret(),
-            vec![refusal(401, 7_000_215)],
-            Err(silence()),
-            Denied,
-        ),
-        (
-            secret(),
-            vec![refusal(401, 7_000_215)],
-            Ok(refusal(500, 0)),
-            Unavailable,
-        ),
-        (
-            secret(),
-            vec![refusal(400, 700_016)],
-            Err(silence()),
+            Some((400, 700_016)),
+            "client-secret",
             InvalidConfiguration,
         ),
-        (secret(), vec![refusal(400, 70_021)], Err(silence()), NotYet),
+        (secret(), Some((400, 70_021)), "client-secret", NotYet),
         (
-            secret(),
-            vec![refusal(503, 0)],
-            Ok(refusal(400, 0)),
+            secret().variable("AZURE_CLIENT_ID", "app"),
+            None,
+            "client-secret",
+            InvalidConfiguration,
+        ),
+        (
+            certificate(),
+            None,
+            "client-certificate",
+            InvalidConfiguration,
+        ),
+        (binding(), None, "identity-binding", InvalidConfiguration),
+        (
+            with_pod(plain()),
+            Some((503, 0)),
+            "workload-identity",
             Unavailable,
         ),
+        (
+            broken(ErrorKind::Other),
+            None,
+            "workload-identity",
+            InvalidConfiguration,
+        ),
+        (
+            broken(ErrorKind::FileTooLarge),
+            None,
+            "workload-identity",
+            InvalidConfiguration,
+        ),
     ] {
-        let host = answers.into_iter().fold(host, ScriptedHost::answer);
-        let identity = host.variable_client();
-        let host = match last {
-            Ok(response) => host.expect(metadata(&identity), response),
-            Err(error) => host.expect_failure(metadata(&identity), error),
+        let sent = usize::from(answer.is_some());
+        let host = match answer {
+            Some((status, number)) => host.answer(refusal(status, number)),
+            None => host,
+        };
+        // The machine has an identity too, which must not be taken.
+        let host = host.answer(token());
+        let error = ambient(&host, Request::default()).unwrap_err();
+        assert_eq!(error.code(), expected, "{error}");
+        let start = format!("source {source} of the environment failed: ");
+        assert!(error.message().starts_with(&start), "{error}");
+        let passed = error.message().contains("; client-secret: ");
+        assert_eq!(passed, source != "client-secret", "{error}");
+        assert!(!error.message().contains("hunter2"), "{error}");
+        assert_eq!(host.sent().len(), sent, "{error}");
+        assert!(host.logged().is_empty());
+    }
+}
+
+#[test]
+fn an_unreachable_authority_is_no_reason_to_become_the_machine() {
+    let endpoint = "https://login.microsoftonline.com/contoso.com/oauth2/v2.0/token";
+    let body = format!(
+        "client_id={CLIENT}&scope=https%3A%2F%2Fmanagement.core.windows.net%2F%2F.default&grant_type=client_credentials&client_secret=hunter2%26x"
+    );
+    let request = egress::Request::post(endpoint)
+        .header("accept", "application/json")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(body)
+        .build();
+    let host = with_secret(ScriptedHost::new())
+        .expect_failure(request, silence())
+        .answer(token());
+    let error = ambient(&host, Request::default()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Unavailable, "{error}");
+    assert_eq!(host.sent().len(), 1);
+}
+
+#[test]
+fn without_another_source_the_metadata_service_decides_and_each_reason_is_told() {
+    use ErrorCode::{Denied, InvalidConfiguration, NotYet, Throttled, Unavailable};
+    let silent = |code| {
+        Err(egress::Error {
+            code,
+            message: "as told".into(),
+        })
+    };
+    for (answer, expected) in [
+        (silent(egress::ErrorCode::Unreachable), Unavailable),
+        (silent(egress::ErrorCode::TimedOut), Unavailable),
+        (silent(egress::ErrorCode::NotGranted), Unavailable),
+        (Ok(refusal(400, 0)), Denied),
+        (Ok(refusal(410, 0)), NotYet),
+        (Ok(refusal(404, 0)), NotYet),
+        (Ok(refusal(429, 0)), Throttled),
+        (Ok(refusal(500, 0)), Unavailable),
+    ] {
+        let host = match answer {
+            Ok(response) => ScriptedHost::new().expect(metadata(MANAGEMENT), response),
+            Err(error) => ScriptedHost::new().expect_failure(metadata(MANAGEMENT), error),
         };
         let error = ambient(&host, Request::default()).unwrap_err();
         assert_eq!(error.code(), expected, "{error}");
@@ -271,28 +356,16 @@ fn when_none_works_the_error_tells_each_reason_and_the_nearest_decides() {
             "client-certificate: ",
             "identity-binding: ",
             "workload-identity: ",
-            "managed-identity: ",
+            "managed-identity",
         ] {
             assert!(error.message().contains(source), "{error}");
         }
-        assert!(!error.message().contains("hunter2"), "{error}");
         assert!(host.logged().is_empty());
         host.finish();
     }
-}
-
-/// The query by which a scripted host's managed identity is asked for.
-trait Query {
-    fn variable_client(&self) -> String;
-}
-
-impl Query for ScriptedHost {
-    fn variable_client(&self) -> String {
-        match gatepass_sdk::Environment::variable(self, "AZURE_CLIENT_ID") {
-            Some(client) => format!("{MANAGEMENT}&client_id={client}"),
-            None => MANAGEMENT.into(),
-        }
-    }
+    let host = ScriptedHost::new().variable("AZURE_CLIENT_ID", "app");
+    let error = ambient(&host, Request::default()).unwrap_err();
+    assert_eq!(error.code(), InvalidConfiguration, "{error}");
 }
 
 #[test]

@@ -40,10 +40,9 @@ fn section(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
 }
 
-fn assertion_of(pem: &str, host: ScriptedHost) -> Result<Secret, Error> {
-    let host = host.file(PATH, pem.as_bytes());
+fn assertion_of(pem: &str, host: &ScriptedHost) -> Result<Secret, Error> {
     let client = ClientId::parse("client", CLIENT).unwrap();
-    assertion(PATH, &client, AUDIENCE, &host)
+    assertion(PATH, pem.as_bytes(), &client, AUDIENCE, host)
 }
 
 fn part(token: &str, index: usize) -> Vec<u8> {
@@ -68,7 +67,7 @@ fn verify(token: &str, key: &KeyPair) {
 #[test]
 fn an_assertion_is_signed_and_says_who_where_and_how_long() {
     let (key, certificate) = rsa();
-    let token = assertion_of(&pem(), ScriptedHost::new()).unwrap();
+    let token = assertion_of(&pem(), &ScriptedHost::new()).unwrap();
     let header: Value = serde_json::from_slice(&part(token.expose(), 0)).unwrap();
     let thumbprint = URL_SAFE_NO_PAD.encode(Sha256::digest(certificate.der()));
     assert_eq!(
@@ -88,7 +87,7 @@ fn an_assertion_is_signed_and_says_who_where_and_how_long() {
         assert_eq!(claims[name], value, "{name}");
     }
     verify(token.expose(), key);
-    let again = assertion_of(&pem(), ScriptedHost::new()).unwrap();
+    let again = assertion_of(&pem(), &ScriptedHost::new()).unwrap();
     let again: Value = serde_json::from_slice(&part(again.expose(), 1)).unwrap();
     assert_ne!(claims["jti"], again["jti"], "each has a name of its own");
 }
@@ -110,7 +109,7 @@ fn every_order_and_form_of_a_file_is_read() {
         format!("{parameters}{leaf}{key_pem}"),
         format!("{leaf}{key_pem}").replace('\n', "\r\n"),
     ] {
-        let token = assertion_of(&pem, ScriptedHost::new()).unwrap();
+        let token = assertion_of(&pem, &ScriptedHost::new()).unwrap();
         verify(token.expose(), key);
     }
 }
@@ -123,7 +122,7 @@ fn the_chain_is_sent_only_where_it_is_asked_for() {
     let pem = format!("{}{}", pem(), above.pem());
     for (value, sent) in [("true", true), ("1", true), ("false", false), ("", false)] {
         let host = ScriptedHost::new().variable(CHAIN_VARIABLE, value);
-        let token = assertion_of(&pem, host).unwrap();
+        let token = assertion_of(&pem, &host).unwrap();
         let header: Value = serde_json::from_slice(&part(token.expose(), 0)).unwrap();
         let chain = [certificate.der(), above.der()].map(|der| STANDARD.encode(der));
         let expected = if sent { json!(chain) } else { Value::Null };
@@ -194,17 +193,15 @@ fn a_file_that_is_no_identity_is_refused_and_not_shown() {
             "not RSA",
         ),
     ] {
-        let error = assertion_of(&pem, ScriptedHost::new()).unwrap_err();
+        let error = assertion_of(&pem, &ScriptedHost::new()).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert!(error.message().contains(word), "{word}: {error}");
         assert!(error.message().contains(CERTIFICATE_VARIABLE), "{error}");
         assert!(!error.message().contains("hunter2"), "{error}");
     }
-    let binary = ScriptedHost::new().file(PATH, &[0x30, 0x82, 0xff]);
+    let binary = [0x30, 0x82, 0xff];
     let client = ClientId::parse("client", CLIENT).unwrap();
-    assert!(assertion(PATH, &client, AUDIENCE, &binary).is_err());
-    let error = assertion(PATH, &client, AUDIENCE, &ScriptedHost::new()).unwrap_err();
-    assert!(error.message().contains("cannot be read"), "{error}");
+    assert!(assertion(PATH, &binary, &client, AUDIENCE, &ScriptedHost::new()).is_err());
 }
 
 #[test]
@@ -266,7 +263,7 @@ fn keys_of_odd_sizes_and_exponents_are_unsupported() {
 #[test]
 fn a_password_is_unsupported() {
     let host = ScriptedHost::new().variable(PASSWORD_VARIABLE, "hunter2");
-    let error = assertion_of(&pem(), host).unwrap_err();
+    let error = assertion_of(&pem(), &host).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Unsupported);
     assert!(!error.message().contains("hunter2"), "{error}");
 }

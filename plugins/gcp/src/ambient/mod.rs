@@ -17,6 +17,7 @@ use crate::fault;
 use crate::identity::Plan;
 use file::Configuration;
 use gatepass_sdk::{Credential, Error, Host, Level};
+use std::io::ErrorKind;
 use zeroize::Zeroizing;
 
 pub(crate) use subject_token::WISHED_FILES as SUBJECT_TOKEN_FILES;
@@ -66,7 +67,8 @@ struct Found {
 ///
 /// # Errors
 ///
-/// `invalid-configuration` if the variable names a file that cannot be read.
+/// `invalid-configuration` if the variable names a file that cannot be read, or that of `gcloud` is
+/// there and cannot be.
 fn find(host: &dyn Host, absent: &mut Vec<String>) -> Result<Option<Found>, Error> {
     match variable(host, FILE_VARIABLE) {
         Some(path) => return named(&path, host).map(Some),
@@ -84,12 +86,22 @@ fn find(host: &dyn Host, absent: &mut Vec<String>) -> Result<Option<Found>, Erro
             name: "gcloud's file".into(),
             content: Zeroizing::new(content),
         })),
-        Err(error) => {
+        Err(error) if is_absent(error.kind()) => {
             let kind = error.kind();
             absent.push(format!("gcloud's file {path} cannot be read: {kind}"));
             Ok(None)
         }
+        Err(error) => Err(Error::invalid_configuration(format!(
+            "gcloud's file '{}' is there and cannot be read: {}: make it readable, remove it or grant it no more",
+            path.escape_debug(),
+            error.kind()
+        ))),
     }
+}
+
+/// Whether a file is not there, or not granted.
+fn is_absent(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::PermissionDenied)
 }
 
 fn variable(host: &dyn Host, name: &str) -> Option<String> {

@@ -5,7 +5,8 @@ use crate::discover::tests::facts;
 use gatepass_sdk::egress::{Request as Wire, Response};
 use gatepass_sdk::testing::{self, ScriptedHost};
 use gatepass_sdk::{
-    Credential, Error, ErrorCode, Exchange, Facts, Material, Provider, Request, Source, Subject,
+    AwsKeys, Credential, Error, ErrorCode, Exchange, Facts, Material, Provider, Request, Source,
+    Subject,
 };
 use std::time::Duration;
 
@@ -112,7 +113,10 @@ fn a_token_becomes_that_of_its_principal() {
     let principal = "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/my-pool/subject/system:serviceaccount:team-a:app";
     assert_eq!(
         credential.attributes,
-        [("principal".to_owned(), principal.to_owned())]
+        [
+            ("principal".to_owned(), principal.to_owned()),
+            ("universe-domain".to_owned(), "googleapis.com".to_owned())
+        ]
     );
     host.finish();
 
@@ -138,8 +142,11 @@ fn a_token_becomes_that_of_a_service_account() {
         assert_eq!(secret(&credential), "impersonated");
         let expiry = host.now() + Duration::from_secs(1800);
         assert_eq!(credential.expires_at, Some(expiry));
-        let attribute = ("service-account".to_owned(), EMAIL.to_owned());
-        assert_eq!(credential.attributes, [attribute]);
+        let expected = [
+            ("service-account".to_owned(), EMAIL.to_owned()),
+            ("universe-domain".to_owned(), "googleapis.com".to_owned()),
+        ];
+        assert_eq!(credential.attributes, expected);
         host.finish();
     }
 }
@@ -170,7 +177,9 @@ fn every_field_of_a_request_is_on_the_wire() {
             iam("iamcredentials.s3nsapis.fr", EMAIL, "federated", body),
             impersonated(),
         );
-    run(&[ACCOUNT, PROVIDER], None, request, &host).unwrap();
+    let credential = run(&[ACCOUNT, PROVIDER], None, request, &host).unwrap();
+    let universe = ("universe-domain".to_owned(), "s3nsapis.fr".to_owned());
+    assert!(credential.attributes.contains(&universe));
     host.finish();
 
     let request = Request {
@@ -203,6 +212,76 @@ fn a_further_link_impersonates_with_the_token_before_it() {
 }
 
 #[test]
+fn a_link_stays_in_the_universe_of_the_token_before_it() {
+    let earlier = |universe: Option<&str>| {
+        let credential = Credential::bearer("hunter2", ScriptedHost::new().now());
+        match universe {
+            Some(universe) => credential.attribute("universe-domain", universe),
+            None => credential,
+        }
+    };
+    for (before, link, fits) in [
+        (None, None, true),
+        (None, Some("googleapis.com"), true),
+        (Some("googleapis.com"), None, true),
+        (Some("s3nsapis.fr"), Some("s3nsapis.fr"), true),
+        (None, Some("s3nsapis.fr"), false),
+        (Some("googleapis.com"), Some("s3nsapis.fr"), false),
+        (Some("s3nsapis.fr"), None, false),
+        (Some("s3nsapis.fr"), Some("apis-berlin-build0.goog"), false),
+        (Some("S3nsapis.fr"), Some("s3nsapis.fr"), false),
+        (Some(""), None, false),
+    ] {
+        let mut request = with(&[("impersonate", OTHER)]);
+        if let Some(link) = link {
+            let universe = ("universe-domain".to_owned(), link.to_owned());
+            request.parameters.extend([universe]);
+        }
+        let host = ScriptedHost::new().answer(impersonated());
+        let source = Source::Credential(earlier(before));
+        let outcome = start(Subject::Ambient, None, source, request, &host);
+        assert_eq!(host.sent().len(), usize::from(fits), "{before:?} {link:?}");
+        match outcome {
+            Ok(credential) => {
+                assert!(fits, "{before:?} {link:?}");
+                let universe = link.unwrap_or("googleapis.com").to_owned();
+                let universe = ("universe-domain".to_owned(), universe);
+                assert!(credential.attributes.contains(&universe));
+            }
+            Err(error) => {
+                assert!(!fits, "{error}");
+                assert_eq!(error.code(), ErrorCode::InvalidConfiguration);
+                assert!(error.message().contains("universe"), "{error}");
+                assert!(!error.message().contains("hunter2"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_of_another_cloud_begin_no_chain_of_google() {
+    let now = ScriptedHost::new().now();
+    let keys = Material::Aws(AwsKeys {
+        access_key_id: "AKIA".into(),
+        secret_access_key: "hunter2".into(),
+        session_token: None,
+    });
+    let login = Material::Custom(vec![("token".into(), "hunter2".into())]);
+    for material in [keys, login] {
+        let source = Source::Credential(Credential::new(material, now));
+        let host = ScriptedHost::new();
+        let link = with(&[("impersonate", OTHER)]);
+        let error = start(Subject::Ambient, None, source, link, &host).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidConfiguration);
+        assert!(
+            error.message().contains("access token of Google"),
+            "{error}"
+        );
+        assert!(host.sent().is_empty());
+    }
+}
+
+#[test]
 fn a_source_that_does_not_fit_is_refused_before_anything_is_sent() {
     let account = || testing::service_account("team-a", "app", &[PROVIDER]);
     let bearer = || Credential::bearer("t", ScriptedHost::new().now());
@@ -231,7 +310,7 @@ fn a_source_that_does_not_fit_is_refused_before_anything_is_sent() {
             account(),
             Source::Credential(Credential::subject_token()),
             link(),
-            ErrorCode::Internal,
+            ErrorCode::InvalidConfiguration,
         ),
         (account(), Source::Ambient, plain(), ErrorCode::Unsupported),
         (account(), Source::Signer, plain(), ErrorCode::Unsupported),

@@ -11,6 +11,7 @@ use gatepass_sdk::{
     Credential, Error, ErrorCode, Exchange, Level, Material, Provider, Request, Source, Subject,
 };
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 
 const EMAIL: &str = "app@my-project.iam.gserviceaccount.com";
 const FILE: &str = "/etc/gcp/credentials.json";
@@ -193,6 +194,34 @@ fn the_first_source_that_is_there_is_used_and_said() {
             assert!(line.contains(word), "{word}: {line}");
         }
         host.finish();
+    }
+}
+
+#[test]
+fn a_file_of_gcloud_that_is_there_and_cannot_be_read_is_the_answer() {
+    for (kind, passed_over) in [
+        (ErrorKind::NotFound, true),
+        (ErrorKind::PermissionDenied, true),
+        (ErrorKind::Other, false),
+        (ErrorKind::FileTooLarge, false),
+    ] {
+        let host = ScriptedHost::new()
+            .variable("HOME", "/home/ann")
+            .unreadable(GCLOUD, kind)
+            .answer(answer_of("t"));
+        let outcome = get(&host);
+        assert_eq!(host.sent().len(), usize::from(passed_over), "{kind}");
+        match outcome {
+            Ok(credential) => {
+                assert!(passed_over, "{kind}");
+                assert_eq!(source(&credential), "metadata server");
+            }
+            Err(error) => {
+                assert!(!passed_over, "{error}");
+                assert_eq!(error.code(), ErrorCode::InvalidConfiguration);
+                assert!(error.message().contains(GCLOUD), "{error}");
+            }
+        }
     }
 }
 
