@@ -73,6 +73,26 @@ fn a_wrong_region_is_an_error_and_not_a_fact() {
             "AWS_REGION 'us-east-1.evil'",
         ),
         (
+            ScriptedHost::new().variable("AWS_REGION", "s3"),
+            ErrorCode::InvalidConfiguration,
+            "AWS_REGION 's3'",
+        ),
+        (
+            ScriptedHost::new().variable("AWS_DEFAULT_REGION", "s3-us-west-2"),
+            ErrorCode::InvalidConfiguration,
+            "AWS_DEFAULT_REGION 's3-us-west-2'",
+        ),
+        (
+            profile("[default]\nregion = s3\n"),
+            ErrorCode::InvalidConfiguration,
+            "region of profile 'default' 's3'",
+        ),
+        (
+            ScriptedHost::new().answer(ok("t")).answer(ok("s3")),
+            ErrorCode::Unavailable,
+            "no region",
+        ),
+        (
             profile("[default]\nregion = aws-global\n"),
             ErrorCode::InvalidConfiguration,
             "region of profile 'default'",
