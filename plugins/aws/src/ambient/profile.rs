@@ -25,6 +25,9 @@ const FOREIGN: [&str; 5] = [
     "login_session",
 ];
 
+/// The `credential_source` that asks the instance's metadata service.
+const INSTANCE: &str = "Ec2InstanceMetadata";
+
 /// The attribute that says which profile it was.
 const PROFILE: &str = "profile";
 
@@ -46,9 +49,19 @@ pub(super) fn load(ambient: &Ambient<'_>) -> Result<Lookup<Credential>, Error> {
 
 /// Whether this source is configured.
 pub(super) fn is_configured(host: &dyn Host) -> Result<bool, Error> {
+    Ok(route(host)?.is_some())
+}
+
+/// Whether this source is configured, and does without the instance's metadata service.
+pub(super) fn has_own_keys(host: &dyn Host) -> Result<bool, Error> {
+    let of_instance = |start: &Start| matches!(start, Start::Source(_, INSTANCE));
+    Ok(route(host)?.is_some_and(|route| !of_instance(&route.start)))
+}
+
+fn route(host: &dyn Host) -> Result<Option<Route>, Error> {
     match Profiles::read(host)? {
-        Lookup::Found(profiles) => Ok(Route::of(&profiles)?.is_some()),
-        Lookup::Absent(_) => Ok(false),
+        Lookup::Found(profiles) => Route::of(&profiles),
+        Lookup::Absent(_) => Ok(None),
     }
 }
 
@@ -177,9 +190,9 @@ fn credential_source(profile: &Profile, source: &str) -> Result<Start, Error> {
     match source {
         "Environment" => Ok(Start::Source(environment::load, "Environment")),
         "EcsContainer" => Ok(Start::Source(container::load, "EcsContainer")),
-        "Ec2InstanceMetadata" => Ok(Start::Source(instance::load, "Ec2InstanceMetadata")),
+        INSTANCE => Ok(Start::Source(instance::load, INSTANCE)),
         _ => Err(Error::invalid_configuration(format!(
-            "{} must be Environment, EcsContainer or Ec2InstanceMetadata, and is '{}'",
+            "{} must be Environment, EcsContainer or {INSTANCE}, and is '{}'",
             profile.field("credential_source"),
             source.escape_debug()
         ))),
