@@ -108,6 +108,7 @@ mod description;
 pub mod egress;
 mod error;
 mod export;
+pub mod fault;
 #[doc(hidden)]
 pub mod generated;
 mod git;

@@ -1,20 +1,15 @@
 //! What AWS's errors mean: who must act, and how.
 
+use gatepass_sdk::fault::{Fault, Screen, Verdict, is_code};
 use gatepass_sdk::{Error, egress::Response};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Longest wait that is passed on; who asks for more is asked again after it.
-const MAX_WAIT: Duration = Duration::from_secs(300);
-
-/// Longest message of AWS that is passed on, in characters.
-const MAX_MESSAGE: usize = 300;
-
-/// A word of this length may be a token or a signed text, which a message must not show.
-const MAX_WORD: usize = 100;
-
-/// Longest error code that is taken for one.
-const MAX_CODE: usize = 100;
+/// How much of AWS's messages is passed on.
+const SCREEN: Screen = Screen {
+    longest_line: 300,
+    longest_word: 100,
+};
 
 /// Codes by which AWS asks for fewer calls: those that its SDKs count as throttling.
 const THROTTLING: [&str; 13] = [
@@ -41,31 +36,13 @@ const PASSING: [&str; 4] = [
     "RequestTimeoutException",
 ];
 
-/// Who must act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Throttled,
-    Unavailable(&'static str),
-    Denied(&'static str),
-    Configuration(&'static str),
-}
-
 /// The error that an answer without success means. `doing` says what was being done to what:
 /// `assuming role X at Y`.
 pub(crate) fn classify(doing: &str, response: &Response) -> Error {
-    let fault = Fault::read(response);
+    let fault = read(response);
     let verdict = verdict(&fault.code, response.status());
-    let message = fault.message(doing, response.status(), verdict);
-    let error = match verdict {
-        Verdict::Throttled => Error::throttled(message),
-        Verdict::Unavailable(_) => Error::unavailable(message),
-        Verdict::Denied(_) => Error::denied(message),
-        Verdict::Configuration(_) => Error::invalid_configuration(message),
-    };
-    match verdict {
-        Verdict::Throttled | Verdict::Unavailable(_) => error.retry_after(wait(response)),
-        Verdict::Denied(_) | Verdict::Configuration(_) => error,
-    }
+    let told = format!("{doing}: AWS answered status {}", response.status());
+    fault.error(&told, verdict, wait(response))
 }
 
 fn verdict(code: &str, status: u16) -> Verdict {
@@ -129,42 +106,13 @@ fn named(code: &str) -> Option<Verdict> {
     })
 }
 
-/// What AWS says of an error; empty where it says nothing that is understood.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Fault {
-    code: String,
-    words: Option<String>,
-}
-
-impl Fault {
-    fn read(response: &Response) -> Self {
-        let body = xml(response).or_else(|| json(response)).unwrap_or_default();
-        let header = response.header_value("x-amzn-errortype").and_then(code);
-        Self {
-            code: header.or_else(|| body.code()).unwrap_or_default(),
-            words: body.words(),
-        }
-    }
-
-    fn message(&self, doing: &str, status: u16, verdict: Verdict) -> String {
-        let mut message = format!("{doing}: AWS answered status {status}");
-        if !self.code.is_empty() {
-            message.push_str(&format!(", {}", self.code));
-        }
-        if let Some(words) = &self.words {
-            message.push_str(&format!(" ({words})"));
-        }
-        match verdict {
-            Verdict::Unavailable(advice)
-            | Verdict::Denied(advice)
-            | Verdict::Configuration(advice)
-                if !advice.is_empty() =>
-            {
-                message.push_str(&format!(": {advice}"));
-            }
-            _ => {}
-        }
-        message
+/// What AWS says of an error.
+fn read(response: &Response) -> Fault {
+    let body = xml(response).or_else(|| json(response)).unwrap_or_default();
+    let header = response.header_value("x-amzn-errortype").and_then(code);
+    Fault {
+        code: header.or_else(|| body.code()).unwrap_or_default(),
+        words: body.words(),
     }
 }
 
@@ -196,7 +144,7 @@ impl Detail {
         [&self.upper_message, &self.lower_message]
             .into_iter()
             .flatten()
-            .find_map(|text| presentable(text))
+            .find_map(|text| SCREEN.line(text))
     }
 }
 
@@ -219,23 +167,7 @@ fn json(response: &Response) -> Option<Detail> {
 /// The name in a code: `com.amazonaws.ecr#ServerException:http://…` is a `ServerException`.
 fn code(text: &str) -> Option<String> {
     let name = text.rsplit('#').next()?.split(':').next()?.trim();
-    let fits = (1..=MAX_CODE).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
-    fits.then(|| name.into())
-}
-
-/// A message as one short line, or nothing if it may hold a token.
-fn presentable(message: &str) -> Option<String> {
-    let words: Vec<&str> = message
-        .split(|character: char| character.is_whitespace() || character.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
-    if words.is_empty() || words.iter().any(|word| word.len() > MAX_WORD) {
-        return None;
-    }
-    Some(words.join(" ").chars().take(MAX_MESSAGE).collect())
+    is_code(name).then(|| name.into())
 }
 
 /// How long AWS asks to wait: its own header in milliseconds, or the usual one in seconds.
@@ -245,13 +177,12 @@ fn wait(response: &Response) -> Option<Duration> {
         .and_then(|value| value.trim().parse().ok())
         .map(Duration::from_millis);
     own.or_else(|| response.retry_after())
-        .map(|wait| wait.min(MAX_WAIT))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepass_sdk::ErrorCode;
+    use gatepass_sdk::{ErrorCode, fault::MAX_WAIT};
 
     fn xml_of(code: &str, message: &str) -> String {
         format!(
@@ -360,7 +291,7 @@ mod tests {
             if let Some(header) = header {
                 response = response.header("x-amzn-ErrorType", header);
             }
-            let fault = Fault::read(&response);
+            let fault = read(&response);
             assert_eq!(fault.code, code, "{body}");
             assert_eq!(fault.words.as_deref(), Some("m"), "{body}");
         }
@@ -425,7 +356,7 @@ mod tests {
             (&format!("bad token: {token}"), None),
             (&"word ".repeat(100), Some("word ".repeat(60))),
         ] {
-            assert_eq!(presentable(message), expected, "{message}");
+            assert_eq!(SCREEN.line(message), expected, "{message}");
         }
     }
 

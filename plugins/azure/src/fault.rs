@@ -2,22 +2,15 @@
 
 mod code;
 
-use code::Verdict;
+use gatepass_sdk::fault::{Fault, Screen, is_code};
 use gatepass_sdk::{Error, egress::Response};
 use serde::Deserialize;
-use std::time::Duration;
 
-/// Longest wait that is passed on; who asks for more is asked again after it.
-const MAX_WAIT: Duration = Duration::from_secs(300);
-
-/// Longest message of Azure that is passed on, in characters.
-const MAX_MESSAGE: usize = 400;
-
-/// A word of this length may be a token or a secret, which a message must not show.
-const MAX_WORD: usize = 160;
-
-/// Longest error code that is taken for one.
-const MAX_CODE: usize = 100;
+/// How much of Azure's messages is passed on.
+const SCREEN: Screen = Screen {
+    longest_line: 400,
+    longest_word: 160,
+};
 
 /// Who answered: codes and statuses mean something else to each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,52 +28,19 @@ pub(crate) enum Service {
 /// The error that an answer without success means. `doing` says what was being done to what:
 /// `logging in to X`.
 pub(crate) fn classify(service: Service, doing: &str, response: &Response) -> Error {
-    let fault = Fault::read(response);
+    let fault = read(response);
     let verdict = code::verdict(service, &fault.code, response.status());
-    let message = fault.message(doing, response.status(), verdict);
-    match verdict {
-        Verdict::Throttled => Error::throttled(message).retry_after(wait(response)),
-        Verdict::NotYet(_) => Error::not_yet(message).retry_after(wait(response)),
-        Verdict::Unavailable(_) => Error::unavailable(message).retry_after(wait(response)),
-        Verdict::Denied(_) => Error::denied(message),
-        Verdict::Configuration(_) => Error::invalid_configuration(message),
-    }
+    let told = format!("{doing}: Azure answered status {}", response.status());
+    fault.error(&told, verdict, response.retry_after())
 }
 
-/// How long Azure asks to wait.
-fn wait(response: &Response) -> Option<Duration> {
-    response.retry_after().map(|wait| wait.min(MAX_WAIT))
-}
-
-/// What Azure says of an error; empty where it says nothing that is understood.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Fault {
-    code: String,
-    words: Option<String>,
-}
-
-impl Fault {
-    fn read(response: &Response) -> Self {
-        let body: Body = response.json().unwrap_or_default();
-        let detail = body.detail();
-        Self {
-            code: detail.code.as_deref().and_then(code).unwrap_or_default(),
-            words: detail.message.as_deref().and_then(presentable),
-        }
-    }
-
-    fn message(&self, doing: &str, status: u16, verdict: Verdict) -> String {
-        let mut message = format!("{doing}: Azure answered status {status}");
-        if !self.code.is_empty() {
-            message.push_str(&format!(", {}", self.code));
-        }
-        if let Some(words) = &self.words {
-            message.push_str(&format!(" ({words})"));
-        }
-        if !verdict.advice().is_empty() {
-            message.push_str(&format!(": {}", verdict.advice()));
-        }
-        message
+/// What Azure says of an error.
+fn read(response: &Response) -> Fault {
+    let body: Body = response.json().unwrap_or_default();
+    let detail = body.detail();
+    Fault {
+        code: detail.code.filter(|code| is_code(code)).unwrap_or_default(),
+        words: detail.message.as_deref().and_then(presentable),
     }
 }
 
@@ -141,26 +101,9 @@ fn numbered(description: &str) -> (Option<String>, &str) {
     }
 }
 
-/// A word that is a code: letters, digits, dots and underscores.
-fn code(text: &str) -> Option<String> {
-    let fits = (1..=MAX_CODE).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_');
-    fits.then(|| text.into())
-}
-
-/// A message as one short line, or nothing if it may hold a token.
+/// A message as one short line, or nothing if it may hold a token: `eyJ` begins every JWT.
 fn presentable(message: &str) -> Option<String> {
-    let words: Vec<&str> = message
-        .split(|character: char| character.is_whitespace() || character.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let secret = |word: &&str| word.len() > MAX_WORD || word.contains("eyJ");
-    if words.is_empty() || words.iter().any(secret) {
-        return None;
-    }
-    Some(words.join(" ").chars().take(MAX_MESSAGE).collect())
+    SCREEN.line(message).filter(|_| !message.contains("eyJ"))
 }
 
 #[cfg(test)]

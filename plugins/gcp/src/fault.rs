@@ -1,20 +1,14 @@
 //! What Google's errors mean: who must act, and how.
 
+use gatepass_sdk::fault::{Fault, Screen, Verdict, is_code};
 use gatepass_sdk::{Error, ErrorCode, egress};
 use serde::Deserialize;
-use std::time::Duration;
 
-/// Longest wait that is passed on; who asks for more is asked again after it.
-const MAX_WAIT: Duration = Duration::from_secs(300);
-
-/// Longest message of Google that is passed on, in characters.
-const MAX_MESSAGE: usize = 400;
-
-/// A word of this length may be a token, which a message must not show.
-const MAX_WORD: usize = 100;
-
-/// Longest error code that is taken for one.
-const MAX_CODE: usize = 100;
+/// How much of Google's messages is passed on.
+const SCREEN: Screen = Screen {
+    longest_line: 400,
+    longest_word: 100,
+};
 
 /// What was being done when the error came: the same code asks for different advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,39 +29,13 @@ pub(crate) enum Step {
     Cluster,
 }
 
-/// Who must act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Throttled,
-    Unavailable(&'static str),
-    Denied(&'static str),
-    Configuration(&'static str),
-}
-
-impl Verdict {
-    fn advice(self) -> &'static str {
-        match self {
-            Self::Throttled => "",
-            Self::Unavailable(advice) | Self::Denied(advice) | Self::Configuration(advice) => {
-                advice
-            }
-        }
-    }
-}
-
 /// The error that an answer without success means. `doing` says what was being done to what:
 /// `exchanging the token of X at Y`.
 pub(crate) fn classify(step: Step, doing: &str, response: &egress::Response) -> Error {
-    let fault = Fault::read(response);
+    let fault = read(response);
     let verdict = verdict(step, &fault.code, response.status());
-    let message = fault.message(doing, response.status(), verdict);
-    let wait = response.retry_after().map(|wait| wait.min(MAX_WAIT));
-    match verdict {
-        Verdict::Throttled => Error::throttled(message).retry_after(wait),
-        Verdict::Unavailable(_) => Error::unavailable(message).retry_after(wait),
-        Verdict::Denied(_) => Error::denied(message),
-        Verdict::Configuration(_) => Error::invalid_configuration(message),
-    }
+    let told = format!("{doing}: status {} came back", response.status());
+    fault.error(&told, verdict, response.retry_after())
 }
 
 /// The error that no answer means.
@@ -204,13 +172,6 @@ fn plain(step: Step, status: u16) -> Verdict {
     }
 }
 
-/// What Google says of an error; empty where it says nothing that is understood.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Fault {
-    code: String,
-    words: Option<String>,
-}
-
 /// OAuth answers a word in `error`, the APIs an object.
 #[derive(Deserialize)]
 struct Body {
@@ -228,56 +189,25 @@ enum ErrorField {
     },
 }
 
-impl Fault {
-    fn read(response: &egress::Response) -> Self {
-        let (code, words) = match response.json::<Body>() {
-            Ok(Body {
-                error: ErrorField::OAuth(code),
-                error_description,
-            }) => (Some(code), error_description),
-            Ok(Body {
-                error: ErrorField::Api { status, message },
-                ..
-            }) => (status, message),
-            Err(_) => (None, None),
-        };
-        Self {
-            code: code.filter(|code| is_code(code)).unwrap_or_default(),
-            words: words.and_then(|words| presentable(&words)),
-        }
+/// What Google says of an error.
+fn read(response: &egress::Response) -> Fault {
+    let (code, words) = match response.json::<Body>() {
+        Ok(Body {
+            error: ErrorField::OAuth(code),
+            error_description,
+        }) => (Some(code), error_description),
+        Ok(Body {
+            error: ErrorField::Api { status, message },
+            ..
+        }) => (status, message),
+        Err(_) => (None, None),
+    };
+    // No code of Google's has a dot.
+    let code = code.filter(|code| is_code(code) && !code.contains('.'));
+    Fault {
+        code: code.unwrap_or_default(),
+        words: words.and_then(|words| SCREEN.elided(&words)),
     }
-
-    fn message(&self, doing: &str, status: u16, verdict: Verdict) -> String {
-        let mut message = format!("{doing}: status {status} came back");
-        if !self.code.is_empty() {
-            message.push_str(&format!(", {}", self.code));
-        }
-        if let Some(words) = &self.words {
-            message.push_str(&format!(" ({words})"));
-        }
-        if !verdict.advice().is_empty() {
-            message.push_str(&format!(": {}", verdict.advice()));
-        }
-        message
-    }
-}
-
-fn is_code(text: &str) -> bool {
-    (1..=MAX_CODE).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// A message as one short line. Words that may be a token are left out.
-fn presentable(message: &str) -> Option<String> {
-    let words: Vec<&str> = message
-        .split(|character: char| character.is_whitespace() || character.is_control())
-        .filter(|word| !word.is_empty())
-        .map(|word| if word.len() > MAX_WORD { "…" } else { word })
-        .collect();
-    let line: String = words.join(" ").chars().take(MAX_MESSAGE).collect();
-    (!line.is_empty()).then_some(line)
 }
 
 #[cfg(test)]

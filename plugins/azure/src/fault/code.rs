@@ -5,28 +5,7 @@
 //! may change, so that an unknown one is judged by its status.
 
 use super::Service;
-
-/// Who must act, with what to do about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Throttled,
-    NotYet(&'static str),
-    Unavailable(&'static str),
-    Denied(&'static str),
-    Configuration(&'static str),
-}
-
-impl Verdict {
-    pub(super) fn advice(self) -> &'static str {
-        match self {
-            Self::Throttled => "",
-            Self::NotYet(advice)
-            | Self::Unavailable(advice)
-            | Self::Denied(advice)
-            | Self::Configuration(advice) => advice,
-        }
-    }
-}
+use gatepass_sdk::fault::Verdict;
 
 /// The number in a code of Entra: `AADSTS700016`.
 pub(super) fn aadsts(code: &str) -> Option<u64> {

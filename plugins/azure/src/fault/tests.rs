@@ -1,7 +1,8 @@
 //! Every code says who must act; every body that is not Azure's is judged by its status.
 
 use super::*;
-use gatepass_sdk::ErrorCode;
+use gatepass_sdk::{ErrorCode, fault::MAX_WAIT};
+use std::time::Duration;
 
 fn entra(number: u64, status: u16) -> Error {
     let body = format!(

@@ -1,7 +1,8 @@
 //! Every kind of answer, and what it says of who must act.
 
 use super::*;
-use gatepass_sdk::egress::Response;
+use gatepass_sdk::{egress::Response, fault::MAX_WAIT};
+use std::time::Duration;
 
 const STEPS: [Step; 7] = [
     Step::Exchange,
@@ -252,7 +253,7 @@ fn a_message_is_one_short_line_without_tokens() {
         ),
         (&"word ".repeat(100), Some("word ".repeat(80))),
     ] {
-        assert_eq!(presentable(message), expected, "{message}");
+        assert_eq!(SCREEN.elided(message), expected, "{message}");
     }
 }
 
