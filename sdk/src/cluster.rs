@@ -1,6 +1,8 @@
 //! Remote clusters: as the caller knows them, and what a client needs.
 
 use crate::{Error, HttpsAddress, Material};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::time::SystemTime;
 
 /// A remote cluster, as the caller knows it.
@@ -29,12 +31,65 @@ impl ClusterReference {
             )));
         }
         self.certificate_authority()?;
-        match self.address.as_deref() {
-            Some(address) => HttpsAddress::parse("address", address),
-            None => Err(Error::invalid_configuration(
+        self.server_address()?.ok_or_else(|| {
+            Error::invalid_configuration(
                 "this provider needs the address of the cluster's API server: set address",
-            )),
+            )
+        })
+    }
+
+    /// How a cluster is found, for a provider that looks it up by its name: by the name, alone or
+    /// with one of address and certificate authority; or not at all, with both of these and no
+    /// name (RFC-0010 of Flux). `read` parses the name.
+    ///
+    /// ```
+    /// use gatepass_sdk::{ClusterAdvice, ClusterLookup, ClusterReference};
+    ///
+    /// const ADVICE: ClusterAdvice = ClusterAdvice {
+    ///     too_many: "remove one of the three",
+    ///     too_few: "set name",
+    /// };
+    ///
+    /// let reference = ClusterReference { name: Some("prod".into()), ..Default::default() };
+    /// let cluster = reference.lookup(ADVICE, |name| Ok(name.to_owned()));
+    /// assert!(matches!(cluster, Ok(ClusterLookup::Named { name, .. }) if name == "prod"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `invalid-configuration` if a part is wrong, missing or too much.
+    pub fn lookup<N>(
+        &self,
+        advice: ClusterAdvice,
+        read: impl FnOnce(&str) -> Result<N, Error>,
+    ) -> Result<ClusterLookup<N>, Error> {
+        let address = self.server_address()?;
+        let certificate_authority = self.certificate_authority()?.map(str::to_owned);
+        match (self.name.as_deref(), address, certificate_authority) {
+            (Some(_), Some(_), Some(_)) => Err(Error::invalid_configuration(advice.too_many)),
+            (Some(name), address, certificate_authority) => Ok(ClusterLookup::Named {
+                name: read(name)?,
+                address,
+                certificate_authority,
+            }),
+            (None, Some(address), Some(certificate_authority)) => Ok(ClusterLookup::Known {
+                address,
+                certificate_authority,
+            }),
+            (None, ..) => Err(Error::invalid_configuration(advice.too_few)),
         }
+    }
+
+    /// The address of the API server, if one is given.
+    ///
+    /// # Errors
+    ///
+    /// `invalid-configuration` if it is no `https://HOST[:PORT]`.
+    pub fn server_address(&self) -> Result<Option<HttpsAddress>, Error> {
+        let address = self.address.as_deref();
+        address
+            .map(|address| HttpsAddress::parse("address", address))
+            .transpose()
     }
 
     /// The certificate authority, if one is given.
@@ -50,6 +105,51 @@ impl ClusterReference {
             pem => Ok(pem),
         }
     }
+}
+
+/// A cluster that can be looked up by a name of type `N`; see [`ClusterReference::lookup`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClusterLookup<N> {
+    /// What is missing is to be looked up by the name; one of the others may be given.
+    Named {
+        /// What finds the cluster in the cloud's API.
+        name: N,
+        /// Of the API server.
+        address: Option<HttpsAddress>,
+        /// PEM.
+        certificate_authority: Option<String>,
+    },
+    /// Nothing is to be looked up.
+    Known {
+        /// Of the API server.
+        address: HttpsAddress,
+        /// PEM.
+        certificate_authority: String,
+    },
+}
+
+/// What to change in a reference that cannot be looked up, in the words of the cloud.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClusterAdvice {
+    /// Name, address and certificate authority are there: nothing is left for the name to find.
+    pub too_many: &'static str,
+    /// There is no name, and not both of the others.
+    pub too_few: &'static str,
+}
+
+/// A certificate authority in the base64 of PEM, as the clouds' APIs and kubeconfigs have it;
+/// `None` if it is anything else.
+///
+/// ```
+/// let data = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCkFBPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
+/// let pem = gatepass_sdk::certificate_of_base64(data).unwrap();
+/// assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"));
+/// assert_eq!(gatepass_sdk::certificate_of_base64("AAAA"), None);
+/// ```
+#[must_use]
+pub fn certificate_of_base64(data: &str) -> Option<String> {
+    let pem = String::from_utf8(STANDARD.decode(data).ok()?).ok()?;
+    is_certificate(&pem).then_some(pem)
 }
 
 /// Whether a text looks like PEM with at least one certificate and no key. Whether a client can
@@ -94,6 +194,96 @@ mod tests {
         ] {
             let error = wrong.by_address().unwrap_err();
             assert!(error.message().contains(word), "{error}");
+        }
+    }
+
+    const PEM: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+
+    fn given(
+        name: Option<&str>,
+        address: Option<&str>,
+        authority: Option<&str>,
+    ) -> ClusterReference {
+        ClusterReference {
+            name: name.map(Into::into),
+            address: address.map(Into::into),
+            ca_certificate: authority.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_name_is_of_use_unless_the_rest_is_there() {
+        let (name, address, authority) = (Some("prod"), Some("https://A:443/"), Some(PEM));
+        let server = HttpsAddress::parse("address", "https://a").unwrap();
+        let named = |address: Option<&HttpsAddress>, authority: Option<&str>| {
+            Ok(ClusterLookup::Named {
+                name: 4,
+                address: address.cloned(),
+                certificate_authority: authority.map(Into::into),
+            })
+        };
+        let known = Ok(ClusterLookup::Known {
+            address: server.clone(),
+            certificate_authority: PEM.into(),
+        });
+        let refused = |message: &str| Err(Error::invalid_configuration(message));
+        for (reference, expected) in [
+            (given(name, None, None), named(None, None)),
+            (given(name, address, None), named(Some(&server), None)),
+            (given(name, None, authority), named(None, authority)),
+            (given(name, address, authority), refused("too many")),
+            (given(None, address, authority), known),
+            (given(None, address, None), refused("too few")),
+            (given(None, None, authority), refused("too few")),
+            (given(None, None, None), refused("too few")),
+            (given(Some(""), None, None), refused("empty")),
+        ] {
+            assert_eq!(reference.lookup(ADVICE, length), expected, "{reference:?}");
+        }
+    }
+
+    const ADVICE: ClusterAdvice = ClusterAdvice {
+        too_many: "too many",
+        too_few: "too few",
+    };
+
+    fn length(name: &str) -> Result<usize, Error> {
+        match name.len() {
+            0 => Err(Error::invalid_configuration("empty")),
+            length => Ok(length),
+        }
+    }
+
+    #[test]
+    fn a_wrong_part_is_told_before_a_missing_one() {
+        for (reference, word) in [
+            (given(None, Some("http://a"), None), "http://a"),
+            (given(None, None, Some("AA==")), "PEM"),
+            (given(Some("prod"), Some(""), Some(PEM)), "address ''"),
+            (given(Some("prod"), Some("https://a"), Some("")), "PEM"),
+        ] {
+            let error = reference.lookup(ADVICE, length).unwrap_err();
+            assert_eq!(error.code(), crate::ErrorCode::InvalidConfiguration);
+            assert!(error.message().contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_in_base64_is_pem_without_keys() {
+        let encoded = STANDARD.encode(PEM);
+        assert_eq!(certificate_of_base64(&encoded).as_deref(), Some(PEM));
+        let key = "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
+        for data in [
+            "",
+            PEM,
+            "AA==",
+            "AA",
+            "////",
+            &format!("{encoded}\n"),
+            encoded.trim_end_matches('='),
+            &STANDARD.encode(format!("{PEM}{key}")),
+        ] {
+            assert_eq!(certificate_of_base64(data), None, "{data}");
         }
     }
 

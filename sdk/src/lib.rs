@@ -123,7 +123,10 @@ mod trust;
 pub use address::{Authority, HttpsAddress};
 #[doc(hidden)]
 pub use bindings::Component;
-pub use cluster::{ClusterAccess, ClusterReference, is_certificate};
+pub use cluster::{
+    ClusterAccess, ClusterAdvice, ClusterLookup, ClusterReference, certificate_of_base64,
+    is_certificate,
+};
 pub use credential::{AwsKeys, Basic, Credential, Material, Secret, X509};
 pub use description::{Annotation, Description, SourceKind, Verb, Wishes};
 pub use error::{Error, ErrorCode};

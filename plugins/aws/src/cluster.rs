@@ -10,11 +10,9 @@ use crate::region::Region;
 use crate::sign::{RESERVED, Signer, Unsigned, keys};
 use crate::terms;
 use crate::token;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use gatepass_sdk::{
     ClusterAccess, ClusterReference, Credential, Error, Facts, Host, HttpsAddress, Material,
-    Request, is_certificate,
+    Request, certificate_of_base64,
 };
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
@@ -47,11 +45,7 @@ impl Cluster {
         request: &Request,
     ) -> Result<Self, Error> {
         let parameter = Parameters::parse(request)?.cluster_name;
-        let address = reference
-            .address
-            .as_deref()
-            .map(|address| HttpsAddress::parse("address", address))
-            .transpose()?;
+        let address = reference.server_address()?;
         let certificate_authority = reference.certificate_authority()?.map(str::to_owned);
         let complete = address.is_some() && certificate_authority.is_some();
         let arn = match (&reference.name, parameter) {
@@ -287,11 +281,7 @@ impl Description {
             .as_ref()
             .and_then(|authority| authority.data.as_deref())
             .ok_or_else(|| self.unready(cluster, "certificate authority"))?;
-        let pem = STANDARD
-            .decode(data)
-            .ok()
-            .and_then(|bytes| String::from_utf8(bytes).ok());
-        pem.filter(|pem| is_certificate(pem)).ok_or_else(|| {
+        certificate_of_base64(data).ok_or_else(|| {
             Error::unavailable(format!(
                 "EKS answered a certificate authority of cluster {} that is no PEM",
                 cluster.name

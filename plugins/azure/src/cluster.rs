@@ -12,8 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepass_sdk::egress::{self, Response};
 use gatepass_sdk::{
-    ClusterAccess, ClusterReference, Credential, Error, Facts, Host, HttpsAddress, Material,
-    Request, Secret,
+    ClusterAccess, ClusterAdvice, ClusterLookup, ClusterReference, Credential, Error, Facts, Host,
+    HttpsAddress, Material, Request, Secret,
 };
 use kubeconfig::Server;
 use serde::Deserialize;
@@ -113,53 +113,11 @@ fn is_name(text: &str, longest: usize) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.()".contains(&byte))
 }
 
-/// A cluster as the caller gives it: what is needed, or where to look the rest up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Cluster {
-    Known {
-        address: HttpsAddress,
-        certificate_authority: String,
-    },
-    Named {
-        id: ClusterId,
-        address: Option<HttpsAddress>,
-        certificate_authority: Option<String>,
-    },
-}
-
-impl Cluster {
-    /// Reads a reference. The caller gives the resource ID, alone or with one of address and
-    /// certificate authority, and the rest is looked up; or both of these.
-    ///
-    /// # Errors
-    ///
-    /// `invalid-configuration` naming what is missing, too much or wrong.
-    fn parse(reference: &ClusterReference) -> Result<Self, Error> {
-        let address = reference
-            .address
-            .as_deref()
-            .map(|address| HttpsAddress::parse("address", address))
-            .transpose()?;
-        let certificate_authority = reference.certificate_authority()?.map(str::to_owned);
-        match (&reference.name, address, certificate_authority) {
-            (Some(_), Some(_), Some(_)) => Err(Error::invalid_configuration(
-                "address and ca-certificate leave nothing for the cluster's resource ID to look up: remove one of the three",
-            )),
-            (Some(name), address, certificate_authority) => Ok(Self::Named {
-                id: ClusterId::parse(name)?,
-                address,
-                certificate_authority,
-            }),
-            (None, Some(address), Some(certificate_authority)) => Ok(Self::Known {
-                address,
-                certificate_authority,
-            }),
-            (None, ..) => Err(Error::invalid_configuration(
-                "a cluster needs its resource ID, alone or with one of address and ca-certificate; or both of these: set name",
-            )),
-        }
-    }
-}
+/// What to change in a reference.
+const ADVICE: ClusterAdvice = ClusterAdvice {
+    too_many: "address and ca-certificate leave nothing for the cluster's resource ID to look up: remove one of the three",
+    too_few: "a cluster needs its resource ID, alone or with one of address and ca-certificate; or both of these: set name",
+};
 
 /// The requests for tokens that a cluster needs: one for its server and, where something is to be
 /// looked up, one for the resource manager.
@@ -172,13 +130,13 @@ pub(crate) fn access(
     facts: &Facts,
     request: &Request,
 ) -> Result<Vec<Request>, Error> {
-    let cluster = Cluster::parse(reference)?;
+    let cluster = reference.lookup(ADVICE, ClusterId::parse)?;
     let cloud = identity::authority(request, facts)?.cloud();
     let mut wanted = vec![identity::access(
         request,
         cloud.scope(Resource::Kubernetes),
     )?];
-    if let Cluster::Named { .. } = cluster {
+    if let ClusterLookup::Named { .. } = cluster {
         let scope = identity::resource_manager(request, cloud, facts)?;
         wanted.push(identity::access(request, scope)?);
     }
@@ -200,18 +158,18 @@ pub(crate) fn rest_config(
     request: &Request,
     host: &dyn Host,
 ) -> Result<ClusterAccess, Error> {
-    let cluster = Cluster::parse(reference)?;
+    let cluster = reference.lookup(ADVICE, ClusterId::parse)?;
     let (token, server) = match (cluster, access) {
         (
-            Cluster::Known {
+            ClusterLookup::Known {
                 address,
                 certificate_authority,
             },
             [token],
         ) => (token, Server::new(address, certificate_authority)),
         (
-            Cluster::Named {
-                id,
+            ClusterLookup::Named {
+                name: id,
                 address,
                 certificate_authority,
             },

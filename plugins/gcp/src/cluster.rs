@@ -4,11 +4,9 @@ use crate::fault::{self, Step};
 use crate::parameter::{CLUSTER_ENDPOINT, ClusterEndpoint, Parameters};
 use crate::token;
 use crate::universe::Service;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use gatepass_sdk::{
-    ClusterAccess, ClusterReference, Credential, Error, Host, HttpsAddress, Material, Request,
-    egress, is_certificate,
+    ClusterAccess, ClusterAdvice, ClusterLookup, ClusterReference, Credential, Error, Host,
+    HttpsAddress, Material, Request, certificate_of_base64, egress,
 };
 use serde::Deserialize;
 use std::net::Ipv6Addr;
@@ -16,71 +14,29 @@ use std::net::Ipv6Addr;
 /// Longest part of a cluster's name that controllers already in the field accept.
 const MAX_PART: usize = 200;
 
-/// A cluster as the caller gives it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Cluster {
-    /// Nothing to look up.
-    Known {
-        address: HttpsAddress,
-        certificate_authority: String,
-    },
-    /// To be looked up by its name, but for what is given.
-    Named {
-        name: String,
-        given: Given,
-        endpoint: ClusterEndpoint,
-    },
-}
+/// What to change in a reference.
+const ADVICE: ClusterAdvice = ClusterAdvice {
+    too_many: "address and ca-certificate leave nothing for the cluster's name to look up: remove one of the three",
+    too_few: "a cluster needs its name (projects/PROJECT/locations/LOCATION/clusters/NAME), alone or with one of address and ca-certificate, or both of these: set name",
+};
 
-/// What need not be looked up: at most one of both.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Given {
-    Nothing,
-    Address(HttpsAddress),
-    CertificateAuthority(String),
-}
-
-impl Cluster {
-    /// Reads a reference: the name, alone or with one of address and certificate authority; or
-    /// both of these without the name.
-    ///
-    /// # Errors
-    ///
-    /// `invalid-configuration` naming what is missing, too much or wrong.
-    fn parse(reference: &ClusterReference, parameters: &Parameters) -> Result<Self, Error> {
-        let address = reference
-            .address
-            .as_deref()
-            .map(|address| HttpsAddress::parse("address", address))
-            .transpose()?;
-        let authority = reference.certificate_authority()?.map(str::to_owned);
-        let endpoint = parameters.cluster_endpoint;
-        if address.is_some() && endpoint.is_some() {
-            return Err(Error::invalid_configuration(format!(
-                "parameter {CLUSTER_ENDPOINT} has no effect beside address: remove one of them"
-            )));
-        }
-        let given = match (address, authority) {
-            (Some(address), Some(certificate_authority)) => {
-                return match &reference.name {
-                    Some(_) => Err(too_much()),
-                    None => Ok(Self::Known {
-                        address,
-                        certificate_authority,
-                    }),
-                };
-            }
-            (Some(address), None) => Given::Address(address),
-            (None, Some(authority)) => Given::CertificateAuthority(authority),
-            (None, None) => Given::Nothing,
-        };
-        let name = reference.name.as_deref().ok_or_else(too_little)?;
-        Ok(Self::Named {
-            name: parse_name(name)?,
-            given,
-            endpoint: endpoint.unwrap_or(ClusterEndpoint::Public),
-        })
+/// How a cluster is found.
+///
+/// # Errors
+///
+/// `invalid-configuration` naming what is missing, too much or wrong.
+fn lookup(
+    reference: &ClusterReference,
+    parameters: &Parameters,
+) -> Result<ClusterLookup<String>, Error> {
+    let address = reference.server_address()?;
+    reference.certificate_authority()?;
+    if address.is_some() && parameters.cluster_endpoint.is_some() {
+        return Err(Error::invalid_configuration(format!(
+            "parameter {CLUSTER_ENDPOINT} has no effect beside address: remove one of them"
+        )));
     }
+    reference.lookup(ADVICE, parse_name)
 }
 
 /// The name becomes the path of a URL, where `.` and `..` would lead elsewhere.
@@ -117,18 +73,6 @@ fn is_part(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
 }
 
-fn too_much() -> Error {
-    Error::invalid_configuration(
-        "address and ca-certificate leave nothing for the cluster's name to look up: remove one of the three",
-    )
-}
-
-fn too_little() -> Error {
-    Error::invalid_configuration(
-        "a cluster needs its name (projects/PROJECT/locations/LOCATION/clusters/NAME), alone or with one of address and ca-certificate, or both of these: set name",
-    )
-}
-
 /// The one request for a token that a cluster needs.
 ///
 /// # Errors
@@ -138,7 +82,7 @@ pub(crate) fn access(
     reference: &ClusterReference,
     request: &Request,
 ) -> Result<Vec<Request>, Error> {
-    Cluster::parse(reference, &Parameters::parse(request)?)?;
+    lookup(reference, &Parameters::parse(request)?)?;
     let mut access = request.clone();
     access.parameters.remove(CLUSTER_ENDPOINT);
     Ok(vec![access])
@@ -157,27 +101,31 @@ pub(crate) fn rest_config(
     host: &dyn Host,
 ) -> Result<ClusterAccess, Error> {
     let parameters = Parameters::parse(request)?;
-    let cluster = Cluster::parse(reference, &parameters)?;
+    let cluster = lookup(reference, &parameters)?;
     let [access] = access else {
         return Err(Error::internal("a cluster of GKE needs one credential"));
     };
     let bearer = token::bearer(access)?;
     let (server, ca_certificate) = match cluster {
-        Cluster::Known {
+        ClusterLookup::Known {
             address,
             certificate_authority,
         } => (address, Some(certificate_authority)),
-        Cluster::Named {
+        ClusterLookup::Named {
             name,
-            given,
-            endpoint,
+            address,
+            certificate_authority,
         } => {
             let service = parameters.universe.host(Service::Container);
             let request = egress::Request::get(format!("https://{service}/v1/{name}"))
                 .bearer(bearer.expose())
                 .build();
             let doing = format!("describing cluster {name} at {service}");
-            describe(&doing, request, host)?.reach(&doing, given, endpoint)?
+            let endpoint = parameters
+                .cluster_endpoint
+                .unwrap_or(ClusterEndpoint::Public);
+            let description = describe(&doing, request, host)?;
+            description.reach(&doing, address, certificate_authority, endpoint)?
         }
     };
     Ok(ClusterAccess {
@@ -244,7 +192,8 @@ impl Description {
     fn reach(
         &self,
         doing: &str,
-        given: Given,
+        address: Option<HttpsAddress>,
+        certificate_authority: Option<String>,
         endpoint: ClusterEndpoint,
     ) -> Result<(HttpsAddress, Option<String>), Error> {
         // A cluster that is being created gets its parts one after another.
@@ -253,22 +202,17 @@ impl Description {
                 "{doing}: it is still being created"
             )));
         }
-        match given {
-            Given::CertificateAuthority(authority) => {
-                Ok((self.server(doing, endpoint)?, Some(authority)))
-            }
-            Given::Nothing => {
-                let server = self.server(doing, endpoint)?;
-                let authority = self.authority_of(doing, &server)?;
-                Ok((server, authority))
-            }
-            // Taken as it is: the cluster may be behind a proxy or another name, and the
-            // certificate authority proves that it is the cluster.
-            Given::Address(address) => {
-                let authority = self.authority_of(doing, &address)?;
-                Ok((address, authority))
-            }
-        }
+        // Taken as it is: the cluster may be behind a proxy or another name, and the
+        // certificate authority proves that it is the cluster.
+        let server = match address {
+            Some(address) => address,
+            None => self.server(doing, endpoint)?,
+        };
+        let authority = match certificate_authority {
+            Some(authority) => Some(authority),
+            None => self.authority_of(doing, &server)?,
+        };
+        Ok((server, authority))
     }
 
     fn server(&self, doing: &str, endpoint: ClusterEndpoint) -> Result<HttpsAddress, Error> {
@@ -320,17 +264,11 @@ impl Description {
                     "{doing}: the answer holds no certificate authority"
                 ))
             })?;
-        STANDARD
-            .decode(data)
-            .ok()
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .filter(|pem| is_certificate(pem))
-            .map(Some)
-            .ok_or_else(|| {
-                Error::unavailable(format!(
-                    "{doing}: the certificate authority in the answer is no PEM"
-                ))
-            })
+        certificate_of_base64(data).map(Some).ok_or_else(|| {
+            Error::unavailable(format!(
+                "{doing}: the certificate authority in the answer is no PEM"
+            ))
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::Aws;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use gatepass_sdk::egress::Response;
 use gatepass_sdk::testing::{self, ScriptedHost};
 use gatepass_sdk::{AwsKeys, ErrorCode, Provider};

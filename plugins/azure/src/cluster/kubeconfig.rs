@@ -1,8 +1,6 @@
 //! As much of a kubeconfig as says where a server is (kubernetes.io/docs/reference/config-api/kubeconfig.v1).
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use gatepass_sdk::{HttpsAddress, is_certificate};
+use gatepass_sdk::{HttpsAddress, certificate_of_base64};
 use serde::Deserialize;
 
 /// A server and its certificate authority.
@@ -53,8 +51,7 @@ pub(super) fn servers(yaml: &str) -> Option<Vec<Server>> {
 impl Cluster {
     fn server(&self) -> Option<Server> {
         let address = HttpsAddress::parse("server", &self.server).ok()?;
-        let pem = STANDARD.decode(&self.certificate_authority_data).ok()?;
-        let pem = String::from_utf8(pem).ok()?;
-        is_certificate(&pem).then(|| Server::new(address, pem))
+        let pem = certificate_of_base64(&self.certificate_authority_data)?;
+        Some(Server::new(address, pem))
     }
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::Gcp;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use gatepass_sdk::egress::Response;
 use gatepass_sdk::testing::ScriptedHost;
 use gatepass_sdk::{ErrorCode, Provider};
