@@ -1,6 +1,6 @@
 //! Remote clusters: as the caller knows them, and what a client needs.
 
-use crate::{Error, HttpsAddress, Material};
+use crate::{Credential, Error, HttpsAddress, Material};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::time::SystemTime;
@@ -35,6 +35,62 @@ impl ClusterReference {
             Error::invalid_configuration(
                 "this provider needs the address of the cluster's API server: set address",
             )
+        })
+    }
+
+    /// The address as the caller wrote it, for a provider of [`by_address`](Self::by_address): the
+    /// default audience of a token for the server, which compares audiences byte by byte.
+    ///
+    /// # Errors
+    ///
+    /// As [`by_address`](Self::by_address).
+    pub fn written_address(&self) -> Result<&str, Error> {
+        self.by_address()?;
+        Ok(self.address.as_deref().unwrap_or_default())
+    }
+
+    /// What a client needs of the cluster at [`by_address`](Self::by_address), which takes the one
+    /// credential of `access` as it is. `require` refuses one that is not of the provider's
+    /// exchange.
+    ///
+    /// ```
+    /// use gatepass_sdk::{ClusterReference, Credential, Material};
+    ///
+    /// let reference = ClusterReference {
+    ///     address: Some("https://api.example:443/".into()),
+    ///     ..Default::default()
+    /// };
+    /// assert_eq!(reference.written_address(), Ok("https://api.example:443/"));
+    /// let client = reference.client(&[Credential::subject_token()], |_| Ok(()))?;
+    /// assert_eq!(client.server, "https://api.example");
+    /// assert_eq!(client.material, Material::SubjectToken);
+    /// # Ok::<(), gatepass_sdk::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`by_address`](Self::by_address); `internal` unless there is one credential; what
+    /// `require` answers.
+    pub fn client(
+        &self,
+        access: &[Credential],
+        require: impl FnOnce(&Credential) -> Result<(), Error>,
+    ) -> Result<ClusterAccess, Error> {
+        let server = self.by_address()?;
+        let [access] = access else {
+            return Err(Error::internal("a cluster needs one credential"));
+        };
+        require(access)?;
+        // When the subject token expires, the host knows, which put it there.
+        let expires_at = match access.material {
+            Material::SubjectToken => None,
+            _ => access.expires_at,
+        };
+        Ok(ClusterAccess {
+            server: server.to_string(),
+            ca_certificate: self.ca_certificate.clone(),
+            material: access.material.clone(),
+            expires_at,
         })
     }
 
@@ -208,6 +264,54 @@ mod tests {
             name: name.map(Into::into),
             address: address.map(Into::into),
             ca_certificate: authority.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_client_by_address_takes_the_credential_as_it_is() {
+        let reference = given(None, Some("https://A:443/"), Some(PEM));
+        assert_eq!(reference.written_address(), Ok("https://A:443/"));
+        let expiry = SystemTime::UNIX_EPOCH;
+        let bearer = Credential::bearer("t", expiry);
+        // The host lends the subject token with the time at which it expires.
+        let lent = Credential::new(Material::SubjectToken, expiry);
+        for (access, expires_at) in [
+            (bearer, Some(expiry)),
+            (lent, None),
+            (Credential::subject_token(), None),
+        ] {
+            let expected = ClusterAccess {
+                server: "https://a".into(),
+                ca_certificate: Some(PEM.into()),
+                material: access.material.clone(),
+                expires_at,
+            };
+            let client = reference.client(&[access], |_| Ok(()));
+            assert_eq!(client, Ok(expected));
+        }
+    }
+
+    #[test]
+    fn a_client_by_address_needs_one_credential_that_the_provider_knows() {
+        let reference = given(None, Some("https://a"), None);
+        let token = Credential::subject_token();
+        for access in [&[][..], &[token.clone(), token.clone()]] {
+            let error = reference.client(access, |_| Ok(())).unwrap_err();
+            assert_eq!(error.code(), crate::ErrorCode::Internal);
+        }
+        let access = [token];
+        let refused = Err(Error::internal("another's"));
+        let require = |_: &Credential| Err(Error::internal("another's"));
+        assert_eq!(reference.client(&access, require), refused);
+        for wrong in [
+            given(None, None, None),
+            given(Some("prod"), Some("https://a"), None),
+            given(None, Some("http://a"), None),
+            given(None, Some("https://a"), Some("AA==")),
+        ] {
+            let error = wrong.client(&access, |_| Ok(())).unwrap_err();
+            assert_eq!(error.code(), crate::ErrorCode::InvalidConfiguration);
+            assert_eq!(wrong.written_address(), Err(error));
         }
     }
 

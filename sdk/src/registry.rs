@@ -13,6 +13,29 @@ pub struct RegistryTarget {
     pub access: Request,
 }
 
+impl RegistryTarget {
+    /// A registry that takes the credential of `access` itself, as it is: one login per host.
+    ///
+    /// ```
+    /// use gatepass_sdk::{RegistryTarget, Request, registry_host};
+    ///
+    /// let host = registry_host("zot.example:5000/team/app")?;
+    /// let access = Request::default().for_receiver(&format!("https://{host}"));
+    /// let target = RegistryTarget::direct(host, access);
+    /// assert_eq!(target.cache_input, "zot.example:5000");
+    /// assert_eq!(target.access.audiences, ["https://zot.example:5000"]);
+    /// # Ok::<(), gatepass_sdk::Error>(())
+    /// ```
+    #[must_use]
+    pub fn direct(host: String, access: Request) -> Self {
+        Self {
+            cache_input: host.clone(),
+            host,
+            access,
+        }
+    }
+}
+
 /// `HOST[:PORT]` of a repository, for a provider that serves every registry. The repository is
 /// `HOST[:PORT][/PATH[:TAG][@DIGEST]]`, without scheme.
 ///

@@ -38,6 +38,24 @@ impl Request {
         }
     }
 
+    /// The same request for a token that goes to `receiver`, unless it names audiences itself.
+    ///
+    /// ```
+    /// use gatepass_sdk::Request;
+    ///
+    /// let request = Request::default().for_receiver("https://registry.example");
+    /// assert_eq!(request.audiences, ["https://registry.example"]);
+    /// assert_eq!(request.for_receiver("another"), request);
+    /// ```
+    #[must_use]
+    pub fn for_receiver(&self, receiver: &str) -> Self {
+        let mut request = self.clone();
+        if request.audiences.is_empty() {
+            request.audiences.push(receiver.into());
+        }
+        request
+    }
+
     /// Refuses scopes, for a provider that has no use for them.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::exchange::require_subject_token;
 use crate::identity;
-use gatepass_sdk::{ClusterAccess, ClusterReference, Credential, Error, Material, Request};
+use gatepass_sdk::{ClusterAccess, ClusterReference, Credential, Error, Request};
 
 /// The one request for a token that a cluster needs. Its default audience is the address as the
 /// caller wrote it, since the server compares audiences byte by byte.
@@ -15,9 +15,8 @@ pub(crate) fn access(
     reference: &ClusterReference,
     request: &Request,
 ) -> Result<Vec<Request>, Error> {
-    let server = reference.by_address()?.to_string();
-    let written = reference.address.as_deref().unwrap_or(&server);
-    Ok(vec![identity::access(request, written)?])
+    let receiver = reference.written_address()?;
+    Ok(vec![identity::access(request, receiver)?])
 }
 
 /// What a client of the cluster needs.
@@ -31,17 +30,7 @@ pub(crate) fn rest_config(
     request: &Request,
 ) -> Result<ClusterAccess, Error> {
     identity::check(request)?;
-    let server = reference.by_address()?;
-    let [access] = access else {
-        return Err(Error::internal("a cluster needs one credential"));
-    };
-    require_subject_token(access)?;
-    Ok(ClusterAccess {
-        server: server.to_string(),
-        ca_certificate: reference.certificate_authority()?.map(str::to_owned),
-        material: Material::SubjectToken,
-        expires_at: None,
-    })
+    reference.client(access, require_subject_token)
 }
 
 #[cfg(test)]
@@ -49,7 +38,7 @@ mod tests {
     use super::*;
     use crate::Generic;
     use gatepass_sdk::testing::ScriptedHost;
-    use gatepass_sdk::{ErrorCode, Provider};
+    use gatepass_sdk::{ErrorCode, Material, Provider};
     use std::time::SystemTime;
 
     const PEM: &str = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";

@@ -53,11 +53,7 @@ pub(crate) fn audience(subject: &Subject, request: &Request) -> Result<Vec<Strin
 /// As [`check`].
 pub(crate) fn access(request: &Request, receiver: &str) -> Result<Request, Error> {
     check(request)?;
-    let mut access = request.clone();
-    if access.audiences.is_empty() {
-        access.audiences.push(receiver.into());
-    }
-    Ok(access)
+    Ok(request.for_receiver(receiver))
 }
 
 #[cfg(test)]

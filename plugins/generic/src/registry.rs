@@ -16,11 +16,8 @@ use gatepass_sdk::{Credential, Error, RegistryTarget, Request, registry_host};
 /// request holds a field that has no effect.
 pub(crate) fn target(repository: &str, request: &Request) -> Result<RegistryTarget, Error> {
     let host = registry_host(repository)?;
-    Ok(RegistryTarget {
-        access: identity::access(request, repository)?,
-        cache_input: host.clone(),
-        host,
-    })
+    let access = identity::access(request, repository)?;
+    Ok(RegistryTarget::direct(host, access))
 }
 
 /// The token itself.

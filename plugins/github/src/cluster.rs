@@ -14,9 +14,8 @@ pub(crate) fn access(
     reference: &ClusterReference,
     request: &Request,
 ) -> Result<Vec<Request>, Error> {
-    let server = reference.by_address()?.to_string();
-    let written = reference.address.as_deref().unwrap_or(&server);
-    Ok(vec![identity::access(request, written)?])
+    let receiver = reference.written_address()?;
+    Ok(vec![identity::access(request, receiver)?])
 }
 
 /// What a client of the cluster needs.
@@ -30,17 +29,7 @@ pub(crate) fn rest_config(
     request: &Request,
 ) -> Result<ClusterAccess, Error> {
     identity::audience(request)?;
-    let server = reference.by_address()?;
-    let [access] = access else {
-        return Err(Error::internal("a cluster needs one credential"));
-    };
-    require_token(access)?;
-    Ok(ClusterAccess {
-        server: server.to_string(),
-        ca_certificate: reference.ca_certificate.clone(),
-        material: access.material.clone(),
-        expires_at: access.expires_at,
-    })
+    reference.client(access, require_token)
 }
 
 #[cfg(test)]

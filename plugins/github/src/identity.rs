@@ -48,11 +48,8 @@ pub(crate) fn audience(request: &Request) -> Result<Option<&str>, Error> {
 ///
 /// As [`audience`].
 pub(crate) fn access(request: &Request, receiver: &str) -> Result<Request, Error> {
-    let mut access = request.clone();
-    if audience(request)?.is_none() {
-        access.audiences.push(receiver.into());
-    }
-    Ok(access)
+    audience(request)?;
+    Ok(request.for_receiver(receiver))
 }
 
 #[cfg(test)]

@@ -11,11 +11,8 @@ use gatepass_sdk::{Credential, Error, Material, RegistryTarget, Request, registr
 /// `invalid-configuration` if it begins with no host, or the request is wrong.
 pub(crate) fn target(repository: &str, request: &Request) -> Result<RegistryTarget, Error> {
     let host = registry_host(repository)?;
-    Ok(RegistryTarget {
-        access: identity::access(request, &format!("oci://{repository}"))?,
-        cache_input: host.clone(),
-        host,
-    })
+    let access = identity::access(request, &format!("oci://{repository}"))?;
+    Ok(RegistryTarget::direct(host, access))
 }
 
 /// The token itself.

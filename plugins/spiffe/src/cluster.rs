@@ -13,9 +13,8 @@ pub(crate) fn access(
     reference: &ClusterReference,
     request: &Request,
 ) -> Result<Vec<Request>, Error> {
-    let server = reference.by_address()?.to_string();
-    let written = reference.address.as_deref().unwrap_or(&server);
-    Ok(vec![Kind::access(request, written)?])
+    let receiver = reference.written_address()?;
+    Ok(vec![Kind::access(request, receiver)?])
 }
 
 /// What a client of the cluster needs.
@@ -28,17 +27,7 @@ pub(crate) fn rest_config(
     access: &[Credential],
     request: &Request,
 ) -> Result<ClusterAccess, Error> {
-    let server = reference.by_address()?;
-    let [access] = access else {
-        return Err(Error::internal("a cluster needs one credential"));
-    };
-    Kind::of(request)?.require(access)?;
-    Ok(ClusterAccess {
-        server: server.to_string(),
-        ca_certificate: reference.ca_certificate.clone(),
-        material: access.material.clone(),
-        expires_at: access.expires_at,
-    })
+    reference.client(access, |access| Kind::of(request)?.require(access))
 }
 
 #[cfg(test)]

@@ -11,11 +11,8 @@ use gatepass_sdk::{Credential, Error, RegistryTarget, Request, registry_host};
 /// `invalid-configuration` if it begins with no host, or the request is wrong.
 pub(crate) fn target(repository: &str, request: &Request) -> Result<RegistryTarget, Error> {
     let host = registry_host(repository)?;
-    Ok(RegistryTarget {
-        access: Kind::access(request, &format!("https://{host}"))?,
-        cache_input: host.clone(),
-        host,
-    })
+    let access = Kind::access(request, &format!("https://{host}"))?;
+    Ok(RegistryTarget::direct(host, access))
 }
 
 /// The token or the certificate itself.

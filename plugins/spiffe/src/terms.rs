@@ -66,12 +66,10 @@ impl Kind {
     ///
     /// As [`of`](Self::of).
     pub(crate) fn access(request: &Request, receiver: &str) -> Result<Request, Error> {
-        let kind = Self::of(request)?;
-        let mut access = request.clone();
-        if kind == Self::Jwt && access.audiences.is_empty() {
-            access.audiences.push(receiver.into());
-        }
-        Ok(access)
+        Ok(match Self::of(request)? {
+            Self::Jwt => request.for_receiver(receiver),
+            Self::Certificate => request.clone(),
+        })
     }
 
     /// Refuses a credential that is not of this kind.
