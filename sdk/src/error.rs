@@ -90,6 +90,25 @@ impl Error {
         self
     }
 
+    /// The same error in other words: who must act and how long to wait stay.
+    ///
+    /// ```
+    /// use gatepass_sdk::{Error, ErrorCode};
+    ///
+    /// let error = Error::denied("the key is disabled");
+    /// let error = error.reworded(format!("source key-file failed: {error}"));
+    /// assert_eq!(error.code(), ErrorCode::Denied);
+    /// assert_eq!(error.message(), "source key-file failed: the key is disabled");
+    /// ```
+    #[must_use]
+    pub fn reworded(&self, message: impl Into<String>) -> Self {
+        Self {
+            code: self.code,
+            message: message.into(),
+            retry_after: self.retry_after,
+        }
+    }
+
     /// Who must act.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
@@ -116,3 +135,28 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_words_change_neither_who_must_act_nor_when() {
+        let wait = Some(Duration::from_secs(7));
+        for error in [
+            Error::needs_facts(),
+            Error::invalid_configuration("old"),
+            Error::denied("old"),
+            Error::not_yet("old").retry_after(wait),
+            Error::throttled("old").retry_after(wait),
+            Error::unavailable("old"),
+            Error::unsupported("old"),
+            Error::internal("old"),
+        ] {
+            let reworded = error.reworded("new");
+            assert_eq!(reworded.message(), "new");
+            assert_eq!(reworded.code(), error.code());
+            assert_eq!(reworded.wait(), error.wait());
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::identity::Terms;
 use crate::identity_binding;
 use crate::managed_identity::{self, CLIENT_VARIABLE, Trouble};
 use crate::principal::{ClientId, Principal, Tenant};
-use gatepass_sdk::{Credential, Error, ErrorCode, Host, Level, Secret};
+use gatepass_sdk::{Credential, Error, Host, Level, Secret};
 use std::io::ErrorKind::{NotFound, PermissionDenied};
 use zeroize::Zeroizing;
 
@@ -122,21 +122,7 @@ fn failed(source: Source, error: &Error, passed: &[(Source, String)]) -> Error {
         source.name(),
         told(passed)
     );
-    like(error, message)
-}
-
-/// An error of the same kind, with another message.
-fn like(error: &Error, message: String) -> Error {
-    match error.code() {
-        ErrorCode::InvalidConfiguration => Error::invalid_configuration(message),
-        ErrorCode::Denied => Error::denied(message),
-        ErrorCode::NotYet => Error::not_yet(message),
-        ErrorCode::Throttled => Error::throttled(message),
-        ErrorCode::Unavailable => Error::unavailable(message),
-        ErrorCode::Unsupported => Error::unsupported(message),
-        ErrorCode::NeedsFacts | ErrorCode::Internal => Error::internal(message),
-    }
-    .retry_after(error.wait())
+    error.reworded(message)
 }
 
 /// The value of the variable without which a source is not there.

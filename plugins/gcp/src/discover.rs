@@ -1,6 +1,5 @@
 //! Facts of the environment: the GKE cluster that the host runs in.
 
-use crate::fault;
 use crate::federation::PROVIDER;
 use crate::metadata::Metadata;
 use gatepass_sdk::{Error, Facts, Host};
@@ -136,7 +135,7 @@ fn read(metadata: &Metadata, path: &str, host: &dyn Host) -> Result<Option<Strin
 /// Where no metadata server answers there is most often none.
 fn hint(error: &Error) -> Error {
     let message = format!("{error}; outside GKE, annotate the service account with {PROVIDER}");
-    fault::reworded(error, message)
+    error.reworded(message)
 }
 
 #[cfg(test)]

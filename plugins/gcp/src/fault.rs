@@ -1,7 +1,7 @@
 //! What Google's errors mean: who must act, and how.
 
 use gatepass_sdk::fault::{Fault, Screen, Verdict, is_code};
-use gatepass_sdk::{Error, ErrorCode, egress};
+use gatepass_sdk::{Error, egress};
 use serde::Deserialize;
 
 /// How much of Google's messages is passed on.
@@ -41,23 +41,7 @@ pub(crate) fn classify(step: Step, doing: &str, response: &egress::Response) -> 
 /// The error that no answer means.
 pub(crate) fn no_answer(doing: &str, error: egress::Error) -> Error {
     let error = Error::from(error);
-    let message = format!("{doing}: {error}");
-    reworded(&error, message)
-}
-
-/// The same error in other words.
-pub(crate) fn reworded(error: &Error, message: String) -> Error {
-    let reworded = match error.code() {
-        ErrorCode::NeedsFacts => Error::needs_facts(),
-        ErrorCode::InvalidConfiguration => Error::invalid_configuration(message),
-        ErrorCode::Denied => Error::denied(message),
-        ErrorCode::NotYet => Error::not_yet(message),
-        ErrorCode::Throttled => Error::throttled(message),
-        ErrorCode::Unavailable => Error::unavailable(message),
-        ErrorCode::Unsupported => Error::unsupported(message),
-        ErrorCode::Internal => Error::internal(message),
-    };
-    reworded.retry_after(error.wait())
+    error.reworded(format!("{doing}: {error}"))
 }
 
 /// Status comes before code where it says that the fault passes: those that Google's SDKs try

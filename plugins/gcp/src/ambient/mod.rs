@@ -13,7 +13,6 @@ mod server;
 mod service_account;
 mod subject_token;
 
-use crate::fault;
 use crate::identity::Plan;
 use file::Configuration;
 use gatepass_sdk::{Credential, Error, Host, Level};
@@ -49,7 +48,7 @@ pub(crate) fn credential(plan: &Plan, host: &dyn Host) -> Result<Credential, Err
         Some(found) => from_file(&found, plan, host),
         None => server::token(plan, host)
             .map(|credential| credential.attribute(SOURCE, server::NAME))
-            .map_err(|error| fault::reworded(&error, format!("{}: {error}", server::NAME))),
+            .map_err(|error| error.reworded(format!("{}: {error}", server::NAME))),
     };
     let credential = outcome.map_err(|error| explained(&error, &absent))?;
     host.log(Level::Info, &chosen(&credential, &absent));
@@ -124,7 +123,7 @@ fn named(path: &str, host: &dyn Host) -> Result<Found, Error> {
 
 fn from_file(found: &Found, plan: &Plan, host: &dyn Host) -> Result<Credential, Error> {
     let name = &found.name;
-    let located = |error: Error| fault::reworded(&error, format!("{name}: {error}"));
+    let located = |error: Error| error.reworded(format!("{name}: {error}"));
     let configuration = Configuration::parse(&found.content).map_err(located)?;
     let kind = configuration.kind();
     let credential = configuration.credential(plan, host).map_err(located)?;
@@ -136,7 +135,7 @@ fn explained(error: &Error, absent: &[String]) -> Error {
     if !absent.is_empty() {
         message.push_str(&format!("; before it: {}", absent.join("; ")));
     }
-    fault::reworded(error, message)
+    error.reworded(message)
 }
 
 fn chosen(credential: &Credential, absent: &[String]) -> String {

@@ -199,5 +199,5 @@ fn unsigned(error: &Error) -> Error {
         _ => "",
     };
     let message = format!("private_key: the host does not sign with it: {error}{advice}");
-    fault::reworded(error, message)
+    error.reworded(message)
 }

@@ -1,7 +1,7 @@
 //! Every kind of answer, and what it says of who must act.
 
 use super::*;
-use gatepass_sdk::{egress::Response, fault::MAX_WAIT};
+use gatepass_sdk::{ErrorCode, egress::Response, fault::MAX_WAIT};
 use std::time::Duration;
 
 const STEPS: [Step; 7] = [
