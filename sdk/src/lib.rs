@@ -136,6 +136,6 @@ pub use provider::{Exchange, Provider, Source};
 pub use registry::{RegistryTarget, registry_host};
 pub use request::{Facts, Parameters, Request};
 pub use subject::{ObjectReference, ServiceAccount, Subject};
-pub use trust::Trust;
+pub use trust::{Trust, shell_quoted};
 #[doc(hidden)]
 pub use wit_bindgen;

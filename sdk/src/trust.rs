@@ -23,3 +23,38 @@ pub trait Trust {
         request: &Request,
     ) -> Result<String, Error>;
 }
+
+/// A text as one word of a POSIX shell, in which nothing has a meaning (Shell Command Language
+/// §2.2.2). What the command makes of it is the caller's to check.
+///
+/// ```
+/// use gatepass_sdk::shell_quoted;
+///
+/// let command = format!("acme roles trust --subject {}", shell_quoted("it's $(id)"));
+/// assert_eq!(command, r"acme roles trust --subject 'it'\''s $(id)'");
+/// ```
+#[must_use]
+pub fn shell_quoted(text: &str) -> String {
+    // Within single quotes nothing has a meaning but the quote itself.
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_gets_out_of_its_quotes() {
+        for (text, word) in [
+            ("", "''"),
+            ("plain", "'plain'"),
+            ("a b", "'a b'"),
+            (r#"$(id)`id`"\!#;&|*"#, r#"'$(id)`id`"\!#;&|*'"#),
+            ("'", r"''\'''"),
+            ("';id;'", r"''\'';id;'\'''"),
+            (r"\'", r"'\'\'''"),
+        ] {
+            assert_eq!(shell_quoted(text), word, "{text}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use crate::cloud::Cloud;
 use crate::identity;
 use crate::principal::Principal;
-use gatepass_sdk::{Error, Request, ServiceAccount, Subject};
+use gatepass_sdk::{Error, Request, ServiceAccount, Subject, shell_quoted};
 
 /// Longest name of a federated credential, and the shortest
 /// (learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations).
@@ -62,11 +62,11 @@ az identity federated-credential create \\
 az ad app federated-credential create --id {client} --parameters {document}
 ",
         cloud = cloud.command_line_name(),
-        name = quoted(&name),
-        issuer = quoted(issuer),
-        subject = quoted(subject),
-        audience = quoted(&audience),
-        document = quoted(&document.to_string()),
+        name = shell_quoted(&name),
+        issuer = shell_quoted(issuer),
+        subject = shell_quoted(subject),
+        audience = shell_quoted(&audience),
+        document = shell_quoted(&document.to_string()),
     ))
 }
 
@@ -123,11 +123,6 @@ fn name(account: &ServiceAccount) -> String {
         })
         .take(MAX_NAME)
         .collect()
-}
-
-/// A word of a POSIX shell: nothing within single quotes has a meaning but the quote itself.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::email::Email;
 use crate::federation::{PROVIDER, WorkloadProvider};
 use crate::identity::SERVICE_ACCOUNT;
 use crate::parameter::Parameters;
-use gatepass_sdk::{Error, Request, ServiceAccount, Subject};
+use gatepass_sdk::{Error, Request, ServiceAccount, Subject, shell_quoted};
 
 /// May have the tokens of a service account, as a federated identity.
 const WORKLOAD_IDENTITY_USER: &str = "roles/iam.workloadIdentityUser";
@@ -49,7 +49,7 @@ pub(crate) fn trust(
         }
         None => gke_member(account, identity, audiences)?,
     };
-    let member = quoted(&member);
+    let member = shell_quoted(&member);
     match account.annotation(SERVICE_ACCOUNT) {
         Some(text) => {
             let email = Email::parse(&format!("annotation {SERVICE_ACCOUNT}"), text)?;
@@ -98,11 +98,6 @@ fn check(field: &str, value: &str) -> Result<(), Error> {
     )))
 }
 
-/// A word of a POSIX shell in which nothing has a meaning.
-fn quoted(value: &str) -> String {
-    format!("'{}'", value.replace('\'', r"'\''"))
-}
-
 struct Script<'a> {
     text: String,
     parameters: &'a Parameters,
@@ -124,7 +119,7 @@ impl<'a> Script<'a> {
     fn command(&mut self, command: &str, arguments: &[(&str, String)]) {
         self.text.push_str(command);
         let universe = &self.parameters.universe;
-        let domain = [("universe-domain", quoted(universe.as_str()))];
+        let domain = [("universe-domain", shell_quoted(universe.as_str()))];
         let domain = if universe.is_public() {
             &[][..]
         } else {
@@ -137,8 +132,11 @@ impl<'a> Script<'a> {
     }
 
     fn provider(&mut self, provider: &WorkloadProvider, issuer: &str, audiences: &[String]) {
-        let (project, pool) = (quoted(&provider.project_number), quoted(&provider.pool));
-        let location = quoted("global");
+        let (project, pool) = (
+            shell_quoted(&provider.project_number),
+            shell_quoted(&provider.pool),
+        );
+        let location = shell_quoted("global");
         let audiences = match audiences {
             [] => provider.audience(),
             audiences => audiences.join(","),
@@ -152,15 +150,18 @@ impl<'a> Script<'a> {
         self.command(
             &format!(
                 "gcloud iam workload-identity-pools providers create-oidc {}",
-                quoted(&provider.name)
+                shell_quoted(&provider.name)
             ),
             &[
                 ("project", project),
                 ("location", location),
                 ("workload-identity-pool", pool),
-                ("issuer-uri", quoted(issuer)),
-                ("allowed-audiences", quoted(&audiences)),
-                ("attribute-mapping", quoted("google.subject=assertion.sub")),
+                ("issuer-uri", shell_quoted(issuer)),
+                ("allowed-audiences", shell_quoted(&audiences)),
+                (
+                    "attribute-mapping",
+                    shell_quoted("google.subject=assertion.sub"),
+                ),
             ],
         );
     }
@@ -179,11 +180,11 @@ impl<'a> Script<'a> {
             self.command(
                 &format!(
                     "gcloud iam service-accounts add-iam-policy-binding {}",
-                    quoted(target.as_str())
+                    shell_quoted(target.as_str())
                 ),
-                &[("role", quoted(role)), ("member", member)],
+                &[("role", shell_quoted(role)), ("member", member)],
             );
-            member = quoted(&format!("serviceAccount:{target}"));
+            member = shell_quoted(&format!("serviceAccount:{target}"));
         }
     }
 
