@@ -3,5 +3,6 @@
 pub mod component;
 pub mod house;
 pub mod http;
+pub mod issuer;
 pub mod peer;
 pub mod signing;
