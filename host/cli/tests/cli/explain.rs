@@ -129,8 +129,8 @@ async fn the_trust_that_a_subject_needs_is_told() {
         assert_eq!(told["subject"], "system:serviceaccount:tenant-a:workload");
         assert_eq!(told["audiences"], serde_json::json!(["vault"]));
     }
-    let github = "explain --trust token github --audience vault";
-    world.run(github).refused(3, &["no token"]);
+    let process = "explain --trust token aws --region us-east-1";
+    world.run(process).refused(3, &["no token"]);
     world
         .run(&format!("explain {line} --issuer https://issuer.example"))
         .refused(2, &["--trust"]);
