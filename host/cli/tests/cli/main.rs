@@ -13,6 +13,7 @@ mod chain;
 mod demo;
 mod explain;
 mod git;
+mod issuer;
 mod kubeconfig;
 mod object;
 mod oci;

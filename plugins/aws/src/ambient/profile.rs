@@ -12,8 +12,11 @@ use crate::terms::require_partition;
 use gatepass_sdk::{AwsKeys, Credential, Error, Host};
 use std::collections::BTreeSet;
 
-/// Most roles that are assumed one after another on the way from the first keys.
-const MAX_HOPS: usize = 5;
+/// Most roles that are assumed one after another on the way from the first keys. A host allows a
+/// call eight requests if its operator sets no other limit: three go to the instance's metadata
+/// service (a token, the role's name, its keys), one asks whose the keys are at the end (parameter
+/// `expected-account`), and four are left.
+const MAX_HOPS: usize = 4;
 
 /// Properties that name sources which this provider does not have, since it runs no programs and
 /// opens no browser.
@@ -106,14 +109,15 @@ impl Route {
             if !visited.insert(name) {
                 return Err(cycle(name));
             }
-            match next(profile, &mut hops)? {
+            let next = next(profile, &mut hops)?;
+            if hops.len() > MAX_HOPS {
+                return Err(too_far(profiles.chosen()));
+            }
+            match next {
                 Next::Start(start) => return Ok(Some(Self { start, hops })),
                 Next::Nowhere if hops.is_empty() => return Ok(None),
                 Next::Nowhere => return Err(empty(profile)),
                 Next::Profile(source) => name = source,
-            }
-            if hops.len() > MAX_HOPS {
-                return Err(too_far(profiles.chosen()));
             }
         }
     }
