@@ -7,6 +7,7 @@
     reason = "the steps that tests share fail a test as the tests themselves do"
 )]
 
+mod agent;
 mod world;
 
 mod chain;
@@ -22,3 +23,4 @@ mod registry;
 mod sandbox;
 mod talk;
 mod token;
+mod workload_api;
