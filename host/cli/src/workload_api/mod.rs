@@ -4,12 +4,14 @@
 mod client;
 mod files;
 mod jwt;
+mod login;
 mod pem;
 mod refusal;
 mod socket;
 mod svid;
 mod x509;
 
+pub(crate) use login::{Identity, Kind};
 pub(crate) use socket::VARIABLE;
 
 use crate::arguments::{Endpoint, Global, WorkloadApi};

@@ -1,4 +1,4 @@
-//! `gatepass workload-api`, against an agent in this process.
+//! `gatepass workload-api`, and `gatepass oci` with what an agent says.
 
 use crate::agent::{
     Agent, Answer, Call, INVALID_ARGUMENT, PERMISSION_DENIED, UNAVAILABLE, UNIMPLEMENTED, field,
@@ -7,6 +7,7 @@ use crate::agent::{
 use crate::world::{Ran, program};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use gatepass_tests::http::{self, Server};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
@@ -282,4 +283,59 @@ async fn an_agent_that_is_gone_is_out_of_reach() {
         )
         .args("workload-api x509 --timeout 50ms".split_whitespace());
     Ran::of(&mut command).refused(9, &["nobody answers", "start the agent"]);
+}
+
+/// A registry that takes the JWT-SVID of our workload, for this repository.
+async fn registry() -> Server {
+    Server::start(|request| async move {
+        let host = request.header("host").unwrap_or_default();
+        let expected = token(ID, &[format!("{host}/team/app")], FAR);
+        let is_ours = request.header("authorization") == Some(&format!("Bearer {expected}"));
+        match (is_ours, request.target.split('?').next()) {
+            (true, Some("/v2/team/app/tags/list")) => http::Answer::new(
+                200,
+                json!({ "name": "team/app", "tags": ["v1"] }).to_string(),
+            ),
+            (true, _) => http::Answer::new(404, "{}"),
+            (false, _) => {
+                http::Answer::new(401, "{}").with("www-authenticate", "Bearer realm=\"x\"")
+            }
+        }
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_takes_the_token_of_the_agent() {
+    let (agent, registry) = (agent(), registry().await);
+    let list = |flags: &str| {
+        let mut command = program();
+        let line = format!(
+            "oci list {}/team/app --plain-http -o json --creds=SpiffeJWT {flags}",
+            registry.address()
+        );
+        command
+            .env("SPIFFE_ENDPOINT_SOCKET", agent.address())
+            .args(line.split_whitespace());
+        Ran::of(&mut command)
+    };
+    assert_eq!(list("").json()["tags"], json!([{ "tag": "v1" }]));
+    assert_eq!(agent.calls().len(), 1);
+    list("--audiences other").refused(4, &["does not accept the login"]);
+    list("--sa-name app").refused(2, &["--sa-name has no effect"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_is_dialled_with_the_certificate_of_the_agent() {
+    let agent = agent();
+    let mut command = program();
+    // Nobody listens on port 1 of this machine.
+    let line = "oci list 127.0.0.1:1/team/app --creds=SpiffeCertificate";
+    command
+        .env("SPIFFE_ENDPOINT_SOCKET", agent.address())
+        .args(line.split_whitespace());
+    Ran::of(&mut command).refused(9, &["127.0.0.1:1"]);
+    let methods: Vec<String> = agent.calls().into_iter().map(|call| call.method).collect();
+    assert_eq!(methods, ["FetchX509SVID"]);
 }
