@@ -221,7 +221,7 @@ async fn the_process_becomes_the_account_of_its_key() {
         panic!("{:?}", login.value);
     };
     let google = house.sandbox.google();
-    let login = google.verify_registry_login(&basic.username, basic.password.expose());
+    let login = google.verify_registry_login(basic.username.expose(), basic.password.expose());
     assert_eq!(login.unwrap().principal, CONTROLLER);
     assert_eq!(asked(&house, "oauth2.googleapis.com"), 1);
     assert_eq!(asked(&house, "metadata.google.internal"), 0);

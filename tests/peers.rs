@@ -9,6 +9,9 @@
     reason = "a test ends where something is not as it must be"
 )]
 
+#[path = "peers/spiffe.rs"]
+mod spiffe;
+
 use async_trait::async_trait;
 use futures::StreamExt;
 use gatepass::config::{GrantConfig, HostConfig};
@@ -105,12 +108,7 @@ impl Peers {
     }
 
     async fn client(&self, user: User) -> kube::Client {
-        let kubeconfig = Kubeconfig::from_yaml(&self.cluster.kubeconfig(user)).unwrap();
-        let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
-            .await
-            .unwrap();
-        kube::Client::try_from(config).unwrap()
+        client(&self.cluster, user).await
     }
 
     async fn host(&self, accounts: impl ServiceAccounts + 'static) -> CredentialHost {
@@ -148,6 +146,15 @@ impl Peers {
     async fn direct(&self) -> KubernetesServiceAccounts {
         KubernetesServiceAccounts::new(self.client(User::Admin).await)
     }
+}
+
+async fn client(cluster: &Cluster, user: User) -> kube::Client {
+    let kubeconfig = Kubeconfig::from_yaml(&cluster.kubeconfig(user)).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .unwrap();
+    kube::Client::try_from(config).unwrap()
 }
 
 fn request(account: &str) -> CredentialRequestBuilder {

@@ -1,7 +1,7 @@
 //! Hands a workload the short-lived credential it is entitled to, and nothing else.
 //!
-//! A [`CredentialHost`] runs providers (AWS, and whatever a vendor ships) as sandboxed WebAssembly
-//! components. The host does what needs trust: Kubernetes `TokenRequest`, caching, HTTP. A
+//! A [`CredentialHost`] runs providers (three clouds, SPIFFE, GitHub, and whatever a vendor ships) as sandboxed WebAssembly
+//! components. The host does what needs trust: Kubernetes `TokenRequest`, signing, caching, HTTP. A
 //! provider does what needs knowledge of one cloud, and never sees the token that it exchanges.
 //!
 //! # A controller

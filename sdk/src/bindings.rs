@@ -1,16 +1,16 @@
 //! The border to the component model: conversions between the generated types and our own,
 //! which hide secrets and zero them.
 
+mod optional;
+
 use crate::egress::{self, Segment};
 use crate::generated::exports::gatepass::provider::provider as exported;
 use crate::generated::gatepass::provider::{egress as wire_egress, files, log, rsa, signer, types};
-use crate::generated::git::exports::gatepass::provider::git as exported_git;
-use crate::generated::trust::exports::gatepass::provider::trust as exported_trust;
 use crate::{
     AwsKeys, Basic, Clock, ClusterAccess, ClusterReference, Credential, Description, Egress,
-    Environment, Error, ErrorCode, Exchange, Facts, Git, Level, Log, Material, ObjectReference,
+    Environment, Error, ErrorCode, Exchange, Facts, Level, Log, Material, ObjectReference,
     Provider, RegistryTarget, Request, RsaSigner, Secret, ServiceAccount, Signer, SigningAuthority,
-    Source, SourceKind, Subject, Trust, Verb, X509,
+    Source, SourceKind, Subject, Verb, X509,
 };
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
@@ -112,46 +112,6 @@ impl<P: Provider + Default> exported::Guest for Component<P> {
             &ImportedHost,
         )?;
         Ok(access.into())
-    }
-}
-
-impl<P: Git + Default> exported_git::Guest for Component<P> {
-    fn repository(
-        url: String,
-        facts: types::Facts,
-        request: types::Request,
-    ) -> Result<exported_git::GitTarget, types::Error> {
-        let target = P::default().repository(&url, &self::facts(facts), &request.into())?;
-        Ok(exported_git::GitTarget {
-            cache_input: target.cache_input,
-            access: target.access.into(),
-        })
-    }
-
-    fn git_credentials(
-        url: String,
-        access: types::Credential,
-        facts: types::Facts,
-        request: types::Request,
-    ) -> Result<types::Credential, types::Error> {
-        let (access, facts, request) = (access.into(), self::facts(facts), request.into());
-        let credential =
-            P::default().git_credentials(&url, &access, &facts, &request, &ImportedHost)?;
-        Ok(credential.into())
-    }
-}
-
-impl<P: Trust + Default> exported_trust::Guest for Component<P> {
-    fn policy(
-        subject: types::Subject,
-        identity: String,
-        issuer: String,
-        audiences: Vec<String>,
-        facts: types::Facts,
-        request: types::Request,
-    ) -> Result<String, types::Error> {
-        let (subject, facts, request) = (subject.into(), self::facts(facts), request.into());
-        Ok(P::default().policy(&subject, &identity, &issuer, &audiences, &facts, &request)?)
     }
 }
 

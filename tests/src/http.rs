@@ -1,12 +1,18 @@
 //! A server on loopback that answers as a test says: for the little services that a test needs beside
 //! the real ones. It speaks just enough HTTP/1.1 for that, one request per connection.
 
+use crate::peer::certificate::Leaf;
 use anyhow::{Result, bail};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// The longest head; those of a test have a token in them and not much else.
 const MAX_HEAD: usize = 64 * 1024;
@@ -78,14 +84,39 @@ impl Server {
         A: Fn(Request) -> F + Send + Sync + 'static,
         F: Future<Output = Answer> + Send + 'static,
     {
+        Self::listen(None, answer).await
+    }
+
+    /// The same over TLS, with this certificate.
+    ///
+    /// # Errors
+    /// There is no free port, or the certificate and its key do not fit.
+    pub async fn start_tls<A, F>(leaf: &Leaf, answer: A) -> Result<Self>
+    where
+        A: Fn(Request) -> F + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        Self::listen(Some(acceptor(leaf)?), answer).await
+    }
+
+    async fn listen<A, F>(tls: Option<TlsAcceptor>, answer: A) -> Result<Self>
+    where
+        A: Fn(Request) -> F + Send + Sync + 'static,
+        F: Future<Output = Answer> + Send + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let answer = Arc::new(answer);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let answer = Arc::clone(&answer);
+                let (tls, answer) = (tls.clone(), Arc::clone(&answer));
                 // A client that goes away is no concern of the next one.
-                tokio::spawn(async move { serve(stream, answer.as_ref()).await.ok() });
+                tokio::spawn(async move {
+                    match tls {
+                        Some(tls) => serve(tls.accept(stream).await?, answer.as_ref()).await,
+                        None => serve(stream, answer.as_ref()).await,
+                    }
+                });
             }
         });
         Ok(Self { address, task })
@@ -103,8 +134,18 @@ impl Drop for Server {
     }
 }
 
+fn acceptor(leaf: &Leaf) -> Result<TlsAcceptor> {
+    let certificate = CertificateDer::from_pem_slice(leaf.certificate_pem.as_bytes())?;
+    let key = PrivateKeyDer::from_pem_slice(leaf.key_pem.as_bytes())?;
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
 async fn serve<F: Future<Output = Answer>>(
-    mut stream: TcpStream,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
     answer: &impl Fn(Request) -> F,
 ) -> Result<()> {
     let request = read(&mut stream).await?;
@@ -123,7 +164,7 @@ async fn serve<F: Future<Output = Answer>>(
     Ok(())
 }
 
-async fn read(stream: &mut TcpStream) -> Result<Request> {
+async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Request> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {

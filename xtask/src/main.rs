@@ -42,6 +42,9 @@ enum Task {
     },
 }
 
+/// Package and name of each benchmark.
+const BENCHES: [(&str, &str); 2] = [("gatepass-tests", "hot_paths"), ("gatepass", "signer")];
+
 fn main() -> ExitCode {
     match run(&Arguments::parse().task) {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,15 +98,11 @@ fn run(task: &Task) -> Result<()> {
         }
         Task::Bench { filter } => {
             plugin::build_guests()?;
-            let base = [
-                "bench",
-                "--package",
-                "gatepass-tests",
-                "--bench",
-                "hot_paths",
-                "--",
-            ];
-            cargo::run(base.into_iter().chain(filter.as_deref()))
+            for (package, bench) in BENCHES {
+                let base = ["bench", "--package", package, "--bench", bench, "--"];
+                cargo::run(base.into_iter().chain(filter.as_deref()))?;
+            }
+            Ok(())
         }
     }
 }

@@ -15,6 +15,7 @@ mod explain;
 mod failure;
 mod git;
 mod harden;
+mod issuer;
 mod kubeconfig;
 mod oci;
 mod output;
@@ -69,6 +70,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Git(git) => git::run(global, git).await,
         Command::Kubeconfig(kubeconfig) => kubeconfig::run(global, kubeconfig).await,
         Command::Explain(verb) => explain::run(global, verb).await,
+        Command::Issuer(document) => issuer::run(global, *document).await,
         Command::Oci(command) => oci::run(global, command).await,
         Command::Plugin(command) => plugin::run(global, command).await,
         Command::WorkloadApi(command) => workload_api::run(global, command).await,

@@ -16,11 +16,15 @@ fn check(config: &SpiffeConfig) -> Result<(), Failure> {
         ("--spiffe-secret-name", &config.secret_name),
     ] {
         if value.is_empty() {
-            let failure = Failure::configuration("this host does not sign for objects yet");
-            return Err(failure.fix(format!("set {flag}")));
+            return Err(unset(flag));
         }
     }
     Ok(())
+}
+
+/// A flag without which nothing is signed.
+pub(crate) fn unset(flag: &str) -> Failure {
+    Failure::configuration("this host does not sign for objects yet").fix(format!("set {flag}"))
 }
 
 /// Reads the Secret of a configuration, and makes the signer with its key. `namespace` is that of the

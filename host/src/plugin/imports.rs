@@ -363,6 +363,9 @@ impl log::Host for State {
         self.log_lines_left = left;
         let message = convert::line(&message);
         let plugin = &*self.name;
+        if level != log::Level::Debug {
+            self.journal.passed("log", || details([("says", &message)]));
+        }
         match level {
             log::Level::Debug => tracing::debug!(target: "gatepass::guest", plugin, "{message}"),
             log::Level::Info => tracing::info!(target: "gatepass::guest", plugin, "{message}"),

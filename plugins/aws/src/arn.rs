@@ -290,6 +290,8 @@ mod tests {
             "arn:aws:eks:cn-north-1:123456789012:cluster/prod",
             "arn:aws-cn:eks:eu-west-1:123456789012:cluster/prod",
             "arn:aws:eks:evil.example/:123456789012:cluster/prod",
+            "arn:aws:eks:s3:123456789012:cluster/prod",
+            "arn:aws:eks:s3-us-west-2:123456789012:cluster/prod",
         ] {
             assert_eq!(ClusterArn::read(text), None, "{text}");
         }

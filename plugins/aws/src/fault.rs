@@ -93,6 +93,8 @@ fn named(code: &str) -> Option<Verdict> {
         "AccessDenied" | "AccessDeniedException" => Verdict::Denied(
             "check the role's trust policy (provider, subject and audience sts.amazonaws.com, or in a chain the role before and the external ID) and the permissions",
         ),
+        // A fresh token would gain nothing: every exchange uses one that was made for it, or what
+        // the kubelet keeps fresh in a file.
         "InvalidIdentityToken" => Verdict::Denied(
             "check that the account has an OIDC provider for the cluster's issuer with audience sts.amazonaws.com, and that AWS can read the issuer's keys",
         ),

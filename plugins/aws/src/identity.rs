@@ -141,7 +141,11 @@ mod tests {
         let identity = |facts: &Facts| identity(&subject(ROLE), facts, &Request::default());
         assert_eq!(identity(&None), Err(Error::needs_facts()));
         assert_eq!(identity(&facts(&[("region", "us-east-1")])).unwrap(), ROLE);
-        for known in [facts(&[]), facts(&[("region", "us-east-1.evil")])] {
+        for known in [
+            facts(&[]),
+            facts(&[("region", "us-east-1.evil")]),
+            facts(&[("region", "s3")]),
+        ] {
             let error = identity(&known).unwrap_err();
             assert_eq!(error.code(), ErrorCode::InvalidConfiguration, "{error}");
             assert!(error.message().contains("region"), "{error}");
@@ -249,6 +253,8 @@ mod tests {
                 request("us-east-1.evil"),
                 ["region", "us-east-1.evil"],
             ),
+            (ROLE, request("s3"), ["region", "'s3'"]),
+            (ROLE, request("s3-us-west-2"), ["region", "'s3-us-west-2'"]),
             (ROLE, request("cn-north-1"), ["aws-cn", ROLE]),
             ("app", request("us-east-1"), [ROLE_ARN, "'app'"]),
             ("", request("us-east-1"), [ROLE_ARN, "team-a/app"]),

@@ -6,7 +6,7 @@
 //!
 //! | peer | module | asked about |
 //! |---|---|---|
-//! | kube-apiserver and etcd | [`kubernetes`] | TokenRequest, RBAC, issuer discovery, CRDs, watch, leases |
+//! | kube-apiserver and etcd | [`kubernetes`] | TokenRequest, RBAC, issuer discovery, trust in other issuers, CRDs, watch, leases |
 //! | multistore-sts | [`sts`] | whether a web identity token verifies, and what a refusal looks like |
 //! | moto | [`moto`] | the shapes of ECR, EKS and STS answers |
 //! | docker-registry | [`registry`] | the challenge, the acceptance of its tokens, push and pull |

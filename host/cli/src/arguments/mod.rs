@@ -33,6 +33,7 @@ Examples:
       '!gatepass git aws --service-account team-a/app --credential-helper'
   gatepass token aws --service-account team-a/app --region eu-central-1 \
       --link role-arn=arn:aws:iam::210987654321:role/deploy
+  gatepass issuer jwks --spiffe-trust-domain example.org --spiffe-secret-name signing > keys
   gatepass explain token aws --service-account team-a/app
   gatepass explain --trust token aws --service-account team-a/app > trust.json
 
@@ -68,6 +69,9 @@ pub(crate) enum Command {
     /// Get the identity that an agent on this machine attests, by the SPIFFE Workload API
     #[command(subcommand)]
     WorkloadApi(WorkloadApi),
+    /// Print what others read to check what is signed for objects (SPIFFE)
+    #[command(subcommand)]
+    Issuer(Issuer),
     /// Look at providers
     #[command(subcommand)]
     Plugin(Plugin),
@@ -122,6 +126,17 @@ pub(crate) enum Plugin {
     },
     /// List the plugins inside this program
     List,
+}
+
+/// A document of who signs for objects.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum Issuer {
+    /// The discovery document, to be served at ISSUER/.well-known/openid-configuration
+    Discovery,
+    /// The key set that OpenID Connect relying parties read, to be served at ISSUER/keys
+    Jwks,
+    /// The SPIFFE bundle of the trust domain
+    Bundle,
 }
 
 /// Flags of `gatepass sandbox`.

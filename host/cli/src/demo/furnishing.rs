@@ -4,11 +4,11 @@
 use crate::failure::Failure;
 use gatepass::ObjectReference;
 use gatepass::environment::FixedEnvironment;
-use gatepass_sandbox::{Job, Rule, Sandbox, TrustPolicy};
+use gatepass_sandbox::{Job, Rule, Sandbox, TrustPolicy, TrustedIssuer};
 use std::error::Error;
 
 /// A role that tenant-a's role may assume.
-pub(super) const AWS_OTHER_ACCOUNT: &str = "arn:aws:iam::210987654321:role/deploy";
+pub(super) const AWS_DEPLOYER: &str = "arn:aws:iam::123456789012:role/deploy";
 
 /// A service account that tenant-a's may act as.
 pub(super) const GCP_DEPLOYER: &str = "deployer@demo-project.iam.gserviceaccount.com";
@@ -16,6 +16,9 @@ pub(super) const GCP_DEPLOYER: &str = "deployer@demo-project.iam.gserviceaccount
 /// What the process is, in AWS, and at the API server.
 const AWS_NODE: &str = "arn:aws:iam::123456789012:role/node";
 pub(super) const OWN_ACCOUNT: &str = "system:serviceaccount:gatepass:host";
+
+/// Who the job of GitHub's is at a cluster that trusts its issuer.
+const JOB: &str = "repo:acme/app:ref:refs/heads/main";
 
 const EKS: &str = "arn:aws:eks:us-east-1:123456789012:cluster/demo";
 const AKS: &str = "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/demo/providers/Microsoft.ContainerService/managedClusters/demo";
@@ -65,6 +68,13 @@ fn furnished(sandbox: &Sandbox) -> Result<FixedEnvironment, Box<dyn Error + Send
             let rule = Rule::allow(&id, &["get", "list"], &["configmaps"]);
             workload.allow(rule.in_namespace(tenant));
         }
+        workload.trust(TrustedIssuer {
+            url: sandbox.github().issuer().to_owned(),
+            audiences: vec![workload.url()],
+            username_prefix: String::new(),
+        });
+        admit(workload, OWN_ACCOUNT);
+        admit(workload, JOB);
     }
     let job = sandbox.github().start(&Job::of("acme/app"));
     Ok(FixedEnvironment::default()
@@ -116,10 +126,12 @@ fn aws(sandbox: &Sandbox) -> Result<(), Box<dyn Error + Send + Sync>> {
     aws.role(AWS_NODE, TrustPolicy::default())?;
     aws.set_instance(Some(AWS_NODE), "us-east-1");
     let tenant = "arn:aws:iam::123456789012:role/tenant-a-ecr";
-    aws.role(AWS_OTHER_ACCOUNT, TrustPolicy::principals(&[tenant]))?;
+    aws.role(AWS_DEPLOYER, TrustPolicy::principals(&[tenant]))?;
     if let Some(eks) = aws.eks(EKS) {
         eks.map_role(AWS_NODE, "machine", &[]);
+        eks.map_role(AWS_DEPLOYER, "deployer", &[]);
         admit(eks.kubernetes(), "machine");
+        admit(eks.kubernetes(), "deployer");
     }
     Ok(())
 }
@@ -132,7 +144,12 @@ fn gcp(sandbox: &Sandbox) -> Result<(), Box<dyn Error + Send + Sync>> {
         "roles/iam.serviceAccountTokenCreator",
         "serviceAccount:tenant-a-gcp@demo-project.iam.gserviceaccount.com",
     )?;
+    for role in ["container.clusterViewer", "artifactregistry.reader"] {
+        let member = format!("serviceAccount:{GCP_DEPLOYER}");
+        google.bind("projects/demo-project", &format!("roles/{role}"), &member)?;
+    }
     if let Some(gke) = google.gke(GKE) {
+        admit(gke.kubernetes(), GCP_DEPLOYER);
         admit(
             gke.kubernetes(),
             "controller@demo-project.iam.gserviceaccount.com",

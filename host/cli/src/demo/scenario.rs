@@ -1,6 +1,6 @@
 //! Who asks whom for what in the demonstration, and how each request must end.
 
-use super::furnishing::{self, AWS_OTHER_ACCOUNT, GCP_DEPLOYER};
+use super::furnishing::{self, AWS_DEPLOYER, GCP_DEPLOYER};
 use crate::answer::Wanted;
 use crate::failure::Failure;
 use gatepass::{
@@ -15,6 +15,8 @@ const ECR: &str = "123456789012.dkr.ecr.us-east-1.amazonaws.com";
 const EKS: &str = "arn:aws:eks:us-east-1:123456789012:cluster/demo";
 const AKS: &str = "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/demo/providers/Microsoft.ContainerService/managedClusters/demo";
 const GKE: &str = "projects/demo-project/locations/us-central1/clusters/demo";
+const CODECOMMIT: &str = "https://git-codecommit.us-east-1.amazonaws.com/v1/repos/app";
+const DEVOPS: &str = "https://dev.azure.com/acme/shop/_git/app";
 const ARTIFACTS: &str = "us-central1-docker.pkg.dev/demo-project";
 
 /// How a request must end.
@@ -56,7 +58,7 @@ pub(crate) fn scenes(sandbox: &Sandbox) -> Result<Vec<Scene>, Failure> {
         asked.extend(of_generic(tenant, &workload)?);
         asked.extend(of_spiffe(tenant, &workload)?);
     }
-    asked.extend(of_process()?);
+    asked.extend(of_process(&workload)?);
     asked.extend(chains()?);
     let twice = asked.into_iter().flat_map(|scene| {
         [false, true].map(|is_cached| Scene {
@@ -111,7 +113,6 @@ fn registry(repository: &str) -> Result<Wanted, Failure> {
 fn of_aws(tenant: &'static str) -> Result<Vec<Scene>, Failure> {
     let (ecr, eks) = (format!("{tenant}-ecr-sa"), format!("{tenant}-eks-sa"));
     let here = |request: CredentialRequestBuilder| request.region(REGION);
-    let git = "https://git-codecommit.us-east-1.amazonaws.com/v1/repos/app";
     Ok(vec![
         of_account("aws", tenant, &ecr, Wanted::Token, here)?,
         of_account(
@@ -121,7 +122,7 @@ fn of_aws(tenant: &'static str) -> Result<Vec<Scene>, Failure> {
             registry(&format!("{ECR}/{tenant}"))?,
             here,
         )?,
-        of_account("aws", tenant, &ecr, Wanted::Git(git.parse()?), here)?,
+        of_account("aws", tenant, &ecr, Wanted::Git(CODECOMMIT.parse()?), here)?,
         of_account("aws", tenant, &eks, cluster(EKS), here)?,
     ])
 }
@@ -129,7 +130,6 @@ fn of_aws(tenant: &'static str) -> Result<Vec<Scene>, Failure> {
 fn of_azure(tenant: &'static str) -> Result<Vec<Scene>, Failure> {
     let account = format!("{tenant}-azure-sa");
     let repository = format!("{}.azurecr.io/app", tenant.replace('-', ""));
-    let git = "https://dev.azure.com/acme/shop/_git/app";
     let as_it_is = |request| request;
     Ok(vec![
         of_account("azure", tenant, &account, Wanted::Token, as_it_is)?,
@@ -138,7 +138,7 @@ fn of_azure(tenant: &'static str) -> Result<Vec<Scene>, Failure> {
             "azure",
             tenant,
             &account,
-            Wanted::Git(git.parse()?),
+            Wanted::Git(DEVOPS.parse()?),
             as_it_is,
         )?,
         of_account("azure", tenant, &account, cluster(AKS), as_it_is)?,
@@ -204,70 +204,90 @@ fn of_spiffe(tenant: &'static str, workload: &ClusterReference) -> Result<Vec<Sc
     ])
 }
 
-/// What the process itself becomes, in every cloud and in a job of GitHub's.
-fn of_process() -> Result<Vec<Scene>, Failure> {
-    let who = || Who {
-        kind: "ambient",
-        name: "this process".to_owned(),
+/// What the process itself becomes, in every cloud, at the API server and in a job of GitHub's.
+fn of_process(workload: &ClusterReference) -> Result<Vec<Scene>, Failure> {
+    let of = |provider: &str, wanted: Wanted| {
+        let who = Who {
+            kind: "ambient",
+            name: "this process".to_owned(),
+        };
+        let request = CredentialRequest::builder(provider);
+        let request = match (provider, &wanted) {
+            ("generic" | "github", Wanted::Token) => request.audiences(["vault.example"]),
+            _ => request,
+        };
+        scene(who, "tenant-a", request, wanted)
     };
-    let of = |provider: &str, wanted| {
-        scene(
-            who(),
-            "tenant-a",
-            CredentialRequest::builder(provider),
-            wanted,
-        )
-    };
-    let vault = CredentialRequest::builder("github").audiences(["vault.example"]);
-    let own = CredentialRequest::builder("generic").audiences(["vault.example"]);
+    let trusted = || Wanted::Cluster(workload.clone());
     Ok(vec![
         of("aws", Wanted::Token)?,
         of("aws", registry(&format!("{ECR}/app"))?)?,
+        of("aws", Wanted::Git(CODECOMMIT.parse()?))?,
         of("aws", cluster(EKS))?,
         of("azure", Wanted::Token)?,
         of("azure", registry("tenanta.azurecr.io/app")?)?,
+        of("azure", Wanted::Git(DEVOPS.parse()?))?,
         of("azure", cluster(AKS))?,
         of("gcp", Wanted::Token)?,
         of("gcp", registry(&format!("{ARTIFACTS}/tenant-a/app"))?)?,
         of("gcp", cluster(GKE))?,
-        scene(who(), "tenant-a", own, Wanted::Token)?,
-        scene(who(), "tenant-a", vault, Wanted::Token)?,
+        of("generic", Wanted::Token)?,
+        of("generic", registry("registry.example/acme/app")?)?,
+        of("generic", trusted())?,
+        of("github", Wanted::Token)?,
         of("github", registry("registry.example/acme/app")?)?,
+        of("github", trusted())?,
     ])
 }
 
-/// A further link: a role in another account, and another service account of Google's.
+/// A further link: another role, and another service account of Google's.
 fn chains() -> Result<Vec<Scene>, Failure> {
-    let tenant = "tenant-a";
-    let who = |account: &str, to: &str| Who {
-        kind: "chain",
-        name: format!("{tenant}/{account} > {to}"),
+    let of_aws = |wanted| {
+        let request = CredentialRequest::builder("aws")
+            .service_account("tenant-a", "tenant-a-ecr-sa")
+            .region(REGION)
+            .link(link("role-arn", AWS_DEPLOYER));
+        scene(
+            chain("tenant-a-ecr-sa", "deploy"),
+            "tenant-a",
+            request,
+            wanted,
+        )
     };
-    let link = |name: &str, value: &str| AccessRequest {
+    let of_gcp = |wanted| {
+        let request = CredentialRequest::builder("gcp")
+            .service_account("tenant-a", "tenant-a-gcp-sa")
+            .link(link("impersonate", GCP_DEPLOYER));
+        scene(
+            chain("tenant-a-gcp-sa", "deployer"),
+            "tenant-a",
+            request,
+            wanted,
+        )
+    };
+    Ok(vec![
+        of_aws(Wanted::Token)?,
+        of_aws(registry(&format!("{ECR}/app"))?)?,
+        of_aws(Wanted::Git(CODECOMMIT.parse()?))?,
+        of_aws(cluster(EKS))?,
+        of_gcp(Wanted::Token)?,
+        of_gcp(registry(&format!("{ARTIFACTS}/tenant-a/app"))?)?,
+        of_gcp(cluster(GKE))?,
+    ])
+}
+
+fn chain(account: &str, to: &str) -> Who {
+    Who {
+        kind: "chain",
+        name: format!("tenant-a/{account} > {to}"),
+    }
+}
+
+fn link(name: &str, value: &str) -> AccessRequest {
+    AccessRequest {
         parameters: [(name.to_owned(), value.to_owned())].into(),
         ..AccessRequest::default()
-    };
-    let aws = CredentialRequest::builder("aws")
-        .service_account(tenant, "tenant-a-ecr-sa")
-        .region(REGION)
-        .link(link("role-arn", AWS_OTHER_ACCOUNT));
-    let gcp = CredentialRequest::builder("gcp")
-        .service_account(tenant, "tenant-a-gcp-sa")
-        .link(link("impersonate", GCP_DEPLOYER));
-    Ok(vec![
-        scene(
-            who("tenant-a-ecr-sa", "role/deploy"),
-            tenant,
-            aws,
-            Wanted::Token,
-        )?,
-        scene(
-            who("tenant-a-gcp-sa", "deployer"),
-            tenant,
-            gcp,
-            Wanted::Token,
-        )?,
-    ])
+    }
 }
 
 /// Accounts of tenant-a whose annotations name what is tenant-b's: the other side's trust decides.

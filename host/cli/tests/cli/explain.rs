@@ -110,15 +110,27 @@ async fn a_closed_gate_is_the_one_decision() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_without_a_trust_policy_says_so() {
+async fn the_trust_that_a_subject_needs_is_told() {
     let world = World::new().await;
     let line = "token generic --service-account tenant-a/workload --audience vault";
-    for line in [
-        format!("explain --trust {line}"),
-        format!("explain {line} --trust --issuer https://issuer.example"),
+    let issuer = "https://issuer.example";
+    for (line, issuer) in [
+        (
+            format!("explain --trust {line}"),
+            world.sandbox.kubernetes().issuer(),
+        ),
+        (
+            format!("explain {line} --trust --issuer {issuer}"),
+            issuer.to_owned(),
+        ),
     ] {
-        world.run(&line).refused(3, &["'generic'"]);
+        let told = world.run(&line).json();
+        assert_eq!(told["issuer"], issuer.as_str(), "{told}");
+        assert_eq!(told["subject"], "system:serviceaccount:tenant-a:workload");
+        assert_eq!(told["audiences"], serde_json::json!(["vault"]));
     }
+    let process = "explain --trust token aws --region us-east-1";
+    world.run(process).refused(3, &["no token"]);
     world
         .run(&format!("explain {line} --issuer https://issuer.example"))
         .refused(2, &["--trust"]);

@@ -14,6 +14,7 @@ mod chain;
 mod demo;
 mod explain;
 mod git;
+mod issuer;
 mod kubeconfig;
 mod object;
 mod oci;

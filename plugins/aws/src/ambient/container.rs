@@ -22,6 +22,11 @@ pub(super) const HOSTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:e
 /// The agent is on the same machine (botocore, `ContainerMetadataFetcher`).
 const TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Whether this source is configured.
+pub(super) fn is_configured(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable(RELATIVE_URI).is_some() || variable(FULL_URI).is_some()
+}
+
 pub(super) fn load(ambient: &Ambient<'_>) -> Result<Lookup<Credential>, Error> {
     let (origin, path) = match (ambient.variable(RELATIVE_URI), ambient.variable(FULL_URI)) {
         (Some(path), _) => relative(&path)?,

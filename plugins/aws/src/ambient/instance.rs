@@ -38,8 +38,8 @@ pub(super) fn is_disabled(host: &dyn Host) -> bool {
 
 pub(super) fn load(ambient: &Ambient<'_>) -> Result<Lookup<Credential>, Error> {
     match Instance::open(ambient.host)? {
-        Lookup::Found(instance) => instance.credential().map(Lookup::Found),
-        Lookup::Absent(why) => Ok(Lookup::Absent(why)),
+        Asked::Answered(instance) => instance.credential().map(Lookup::Found),
+        Asked::Absent(why) | Asked::Silent(why) => Ok(Lookup::Absent(why)),
     }
 }
 
@@ -48,11 +48,25 @@ pub(super) fn load(ambient: &Ambient<'_>) -> Result<Lookup<Credential>, Error> {
 /// # Errors
 ///
 /// That of a service which is there and fails.
-pub(super) fn region(host: &dyn Host) -> Result<Lookup<Region>, Error> {
+pub(super) fn region(host: &dyn Host) -> Result<Asked<Region>, Error> {
     match Instance::open(host)? {
-        Lookup::Found(instance) => instance.region(),
-        Lookup::Absent(why) => Ok(Lookup::Absent(why)),
+        Asked::Answered(instance) => Ok(match instance.region()? {
+            Lookup::Found(region) => Asked::Answered(region),
+            Lookup::Absent(why) => Asked::Absent(why),
+        }),
+        Asked::Absent(why) => Ok(Asked::Absent(why)),
+        Asked::Silent(why) => Ok(Asked::Silent(why)),
     }
+}
+
+/// What asking the service came to.
+#[derive(Debug)]
+pub(super) enum Asked<T> {
+    Answered(T),
+    /// It is turned off or not granted, or does not have it: why.
+    Absent(String),
+    /// Nobody answered: why. Outside EC2 that is so for good, on an instance it passes.
+    Silent(String),
 }
 
 /// The metadata service, ready to be asked.
@@ -64,11 +78,11 @@ struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    /// Gets a token. A service that does not answer is taken for none: outside EC2 that is so, and
-    /// in a container behind one hop too many.
-    fn open(host: &'a dyn Host) -> Result<Lookup<Self>, Error> {
+    /// Gets a token. No service answers outside EC2, and none in a container behind one hop too
+    /// many.
+    fn open(host: &'a dyn Host) -> Result<Asked<Self>, Error> {
         if is_disabled(host) {
-            return Ok(Lookup::Absent(format!("{DISABLED} is true")));
+            return Ok(Asked::Absent(format!("{DISABLED} is true")));
         }
         let base = base(host)?;
         let request = Request::put(format!("{base}/latest/api/token"))
@@ -76,7 +90,7 @@ impl<'a> Instance<'a> {
             .timeout(TIMEOUT);
         let response = match host.send(request.build()) {
             Ok(response) => response,
-            Err(error) => return absent(error, &base),
+            Err(error) => return unanswered(error, &base),
         };
         let token = match response.status() {
             200 => Some(token(&base, &response)?),
@@ -87,7 +101,7 @@ impl<'a> Instance<'a> {
                 return Err(fault::classify(&doing, &response));
             }
         };
-        Ok(Lookup::Found(Self { host, base, token }))
+        Ok(Asked::Answered(Self { host, base, token }))
     }
 
     fn get(&self, path: &str) -> Result<Response, Error> {
@@ -144,7 +158,8 @@ impl<'a> Instance<'a> {
                 .and_then(Region::read)
                 .map(Lookup::Found)
                 .ok_or_else(|| Error::unavailable(format!("{doing}: the answer is no region"))),
-            401 | 403 | 404 => Ok(Lookup::Absent(format!(
+            // 403: the service is turned off for this instance (EC2 User Guide, "Use IMDS").
+            403 | 404 => Ok(Lookup::Absent(format!(
                 "the instance's metadata service {} tells no region",
                 self.base
             ))),
@@ -164,15 +179,15 @@ impl<'a> Instance<'a> {
 }
 
 /// No answer to the first request. A missing grant is told by the host, if nothing else helps.
-fn absent(
+fn unanswered(
     error: gatepass_sdk::egress::Error,
     base: &str,
-) -> Result<Lookup<Instance<'static>>, Error> {
+) -> Result<Asked<Instance<'static>>, Error> {
     match error.code {
-        ErrorCode::Unreachable | ErrorCode::TimedOut => Ok(Lookup::Absent(format!(
+        ErrorCode::Unreachable | ErrorCode::TimedOut => Ok(Asked::Silent(format!(
             "no metadata service answers at {base} (in a container the instance's hop limit must be 2)"
         ))),
-        ErrorCode::NotGranted => Ok(Lookup::Absent(format!("{base} is not granted"))),
+        ErrorCode::NotGranted => Ok(Asked::Absent(format!("{base} is not granted"))),
         ErrorCode::InvalidRequest | ErrorCode::BudgetExceeded | ErrorCode::TooLarge => {
             Err(error.into())
         }

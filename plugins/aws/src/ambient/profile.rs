@@ -12,8 +12,11 @@ use crate::terms::require_partition;
 use gatepass_sdk::{AwsKeys, Credential, Error, Host};
 use std::collections::BTreeSet;
 
-/// Most roles that are assumed one after another on the way from the first keys.
-const MAX_HOPS: usize = 5;
+/// Most roles that are assumed one after another on the way from the first keys. A host allows a
+/// call eight requests if its operator sets no other limit: three go to the instance's metadata
+/// service (a token, the role's name, its keys), one asks whose the keys are at the end (parameter
+/// `expected-account`), and four are left.
+const MAX_HOPS: usize = 4;
 
 /// Properties that name sources which this provider does not have, since it runs no programs and
 /// opens no browser.
@@ -24,6 +27,9 @@ const FOREIGN: [&str; 5] = [
     "sso_start_url",
     "login_session",
 ];
+
+/// The `credential_source` that asks the instance's metadata service.
+const INSTANCE: &str = "Ec2InstanceMetadata";
 
 /// The attribute that says which profile it was.
 const PROFILE: &str = "profile";
@@ -46,9 +52,19 @@ pub(super) fn load(ambient: &Ambient<'_>) -> Result<Lookup<Credential>, Error> {
 
 /// Whether this source is configured.
 pub(super) fn is_configured(host: &dyn Host) -> Result<bool, Error> {
+    Ok(route(host)?.is_some())
+}
+
+/// Whether this source is configured, and does without the instance's metadata service.
+pub(super) fn has_own_keys(host: &dyn Host) -> Result<bool, Error> {
+    let of_instance = |start: &Start| matches!(start, Start::Source(_, INSTANCE));
+    Ok(route(host)?.is_some_and(|route| !of_instance(&route.start)))
+}
+
+fn route(host: &dyn Host) -> Result<Option<Route>, Error> {
     match Profiles::read(host)? {
-        Lookup::Found(profiles) => Ok(Route::of(&profiles)?.is_some()),
-        Lookup::Absent(_) => Ok(false),
+        Lookup::Found(profiles) => Route::of(&profiles),
+        Lookup::Absent(_) => Ok(None),
     }
 }
 
@@ -93,14 +109,15 @@ impl Route {
             if !visited.insert(name) {
                 return Err(cycle(name));
             }
-            match next(profile, &mut hops)? {
+            let next = next(profile, &mut hops)?;
+            if hops.len() > MAX_HOPS {
+                return Err(too_far(profiles.chosen()));
+            }
+            match next {
                 Next::Start(start) => return Ok(Some(Self { start, hops })),
                 Next::Nowhere if hops.is_empty() => return Ok(None),
                 Next::Nowhere => return Err(empty(profile)),
                 Next::Profile(source) => name = source,
-            }
-            if hops.len() > MAX_HOPS {
-                return Err(too_far(profiles.chosen()));
             }
         }
     }
@@ -177,9 +194,9 @@ fn credential_source(profile: &Profile, source: &str) -> Result<Start, Error> {
     match source {
         "Environment" => Ok(Start::Source(environment::load, "Environment")),
         "EcsContainer" => Ok(Start::Source(container::load, "EcsContainer")),
-        "Ec2InstanceMetadata" => Ok(Start::Source(instance::load, "Ec2InstanceMetadata")),
+        INSTANCE => Ok(Start::Source(instance::load, INSTANCE)),
         _ => Err(Error::invalid_configuration(format!(
-            "{} must be Environment, EcsContainer or Ec2InstanceMetadata, and is '{}'",
+            "{} must be Environment, EcsContainer or {INSTANCE}, and is '{}'",
             profile.field("credential_source"),
             source.escape_debug()
         ))),

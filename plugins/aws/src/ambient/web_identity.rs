@@ -7,7 +7,7 @@ use crate::session_name::SessionName;
 use crate::terms::require_partition;
 use gatepass_sdk::{Credential, Error, Secret};
 
-pub(super) const TOKEN_FILE: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
+const TOKEN_FILE: &str = "AWS_WEB_IDENTITY_TOKEN_FILE";
 pub(super) const ROLE_ARN: &str = "AWS_ROLE_ARN";
 const ROLE_SESSION_NAME: &str = "AWS_ROLE_SESSION_NAME";
 
@@ -30,6 +30,11 @@ pub(super) struct WebIdentity {
     pub(super) role: RoleArn,
     pub(super) session_name: Option<SessionName>,
     pub(super) duration_seconds: Option<u32>,
+}
+
+/// Whether this source is configured.
+pub(super) fn is_configured(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable(TOKEN_FILE).is_some()
 }
 
 pub(super) fn load(ambient: &Ambient<'_>) -> Result<Lookup<Credential>, Error> {

@@ -145,6 +145,8 @@ fn what_only_looks_like_a_registry_of_aws_is_refused() {
         "1.dkr.ecr..amazonaws.com/app",
         "1xdkr.ecr.us-east-1.amazonaws.com/app",
         "1.dkr.ecr.us-east-1.evil.amazonaws.com/app",
+        "1.dkr.ecr.s3.amazonaws.com/app",
+        "1.dkr.ecr.s3-us-west-2.amazonaws.com/app",
         "https://1.dkr.ecr.us-east-1.amazonaws.com/app",
         "oci://public.ecr.aws/app",
         "xpublic.ecr.aws",

@@ -51,6 +51,8 @@ impl User {
 /// What a test may want otherwise.
 #[derive(Debug, Default)]
 pub struct Options {
+    /// Where it listens, for who has to name it before it runs. Default: a free port of loopback.
+    pub address: Option<SocketAddr>,
     /// An `AuthenticationConfiguration` document (apiserver.config.k8s.io), which makes the server a relying
     /// party of further issuers. Default: none.
     pub authentication_configuration: Option<String>,
@@ -80,7 +82,7 @@ pub async fn start(target: &Path, authority: &Authority, options: &Options) -> R
     let programs = ensure_built(target)?;
     let folder = tempfile::tempdir()?;
     let (etcd, store) = start_etcd(target, &programs, folder.path()).await?;
-    let address = free_address()?;
+    let address = options.address.map_or_else(free_address, Ok)?;
     let mut command = Command::new(programs.join("kube-apiserver"));
     command.args(arguments(
         folder.path(),

@@ -41,22 +41,77 @@ fn the_region_is_the_variables_then_the_profiles_then_the_instances() {
     assert_eq!(token.as_deref(), Some("t"));
 }
 
-#[test]
-fn without_a_region_there_is_no_such_fact() {
-    let unreachable = egress::Error {
-        code: egress::ErrorCode::Unreachable,
-        message: "as told".into(),
-    };
+/// A host whose metadata service does not answer.
+fn silent(host: ScriptedHost, code: egress::ErrorCode) -> ScriptedHost {
     let put = egress::Request::put("http://169.254.169.254/latest/api/token")
         .header("x-aws-ec2-metadata-token-ttl-seconds", "21600")
         .timeout(Duration::from_secs(1))
         .build();
+    let message = "as told".into();
+    host.expect_failure(put, egress::Error { code, message })
+}
+
+#[test]
+fn a_service_that_is_silent_for_a_moment_is_not_remembered_as_no_region() {
+    for code in [egress::ErrorCode::TimedOut, egress::ErrorCode::Unreachable] {
+        for host in [
+            ScriptedHost::new(),
+            profile("[default]\noutput = json\n"),
+            profile(&format!(
+                "[default]\nrole_arn = {ROLE}\ncredential_source = Ec2InstanceMetadata\n"
+            )),
+        ] {
+            let error = Aws.discover(&silent(host, code)).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::Unavailable, "{error}");
+            for word in ["AWS_REGION", "AWS_EC2_METADATA_DISABLED", "169.254.169.254"] {
+                assert!(error.message().contains(word), "{error}");
+            }
+        }
+    }
+    let get = egress::Request::get("http://169.254.169.254/latest/meta-data/placement/region")
+        .timeout(Duration::from_secs(1))
+        .header("x-aws-ec2-metadata-token", "t")
+        .build();
+    let message = "as told".into();
+    let code = egress::ErrorCode::TimedOut;
+    let host = ScriptedHost::new()
+        .answer(ok("t"))
+        .expect_failure(get, egress::Error { code, message });
+    let error = Aws.discover(&host).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Unavailable, "{error}");
+}
+
+#[test]
+fn who_has_keys_from_elsewhere_needs_no_metadata_service() {
+    let keys = "[default]\naws_access_key_id = x\naws_secret_access_key = y\n";
+    let agent = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
     for host in [
-        ScriptedHost::new().variable("AWS_EC2_METADATA_DISABLED", "true"),
-        ScriptedHost::new().expect_failure(put, unreachable),
+        ScriptedHost::new().variable("AWS_ACCESS_KEY_ID", "x"),
+        ScriptedHost::new().variable("AWS_WEB_IDENTITY_TOKEN_FILE", "/token"),
+        ScriptedHost::new().variable(agent, "http://169.254.170.23/v1/credentials"),
+        ScriptedHost::new().variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x"),
+        profile(keys),
+    ] {
+        let host = silent(host, egress::ErrorCode::TimedOut);
+        assert_eq!(region(&host), None);
+        let (level, line) = host.logged().pop().unwrap();
+        assert_eq!(level, Level::Warn, "{line}");
+        host.finish();
+    }
+}
+
+#[test]
+fn without_a_region_there_is_no_such_fact() {
+    let answering = |status| {
         ScriptedHost::new()
             .answer(ok("t"))
-            .answer(egress::Response::new(404, b"")),
+            .answer(egress::Response::new(status, b""))
+    };
+    for host in [
+        ScriptedHost::new().variable("AWS_EC2_METADATA_DISABLED", "true"),
+        silent(ScriptedHost::new(), egress::ErrorCode::NotGranted),
+        answering(403),
+        answering(404),
     ] {
         assert_eq!(region(&host), None);
         let (level, line) = host.logged().pop().unwrap();
@@ -73,6 +128,26 @@ fn a_wrong_region_is_an_error_and_not_a_fact() {
             "AWS_REGION 'us-east-1.evil'",
         ),
         (
+            ScriptedHost::new().variable("AWS_REGION", "s3"),
+            ErrorCode::InvalidConfiguration,
+            "AWS_REGION 's3'",
+        ),
+        (
+            ScriptedHost::new().variable("AWS_DEFAULT_REGION", "s3-us-west-2"),
+            ErrorCode::InvalidConfiguration,
+            "AWS_DEFAULT_REGION 's3-us-west-2'",
+        ),
+        (
+            profile("[default]\nregion = s3\n"),
+            ErrorCode::InvalidConfiguration,
+            "region of profile 'default' 's3'",
+        ),
+        (
+            ScriptedHost::new().answer(ok("t")).answer(ok("s3")),
+            ErrorCode::Unavailable,
+            "no region",
+        ),
+        (
             profile("[default]\nregion = aws-global\n"),
             ErrorCode::InvalidConfiguration,
             "region of profile 'default'",
@@ -86,6 +161,13 @@ fn a_wrong_region_is_an_error_and_not_a_fact() {
             ScriptedHost::new().answer(egress::Response::new(503, b"")),
             ErrorCode::Unavailable,
             "503",
+        ),
+        (
+            ScriptedHost::new()
+                .answer(egress::Response::new(405, b""))
+                .answer(egress::Response::new(401, b"")),
+            ErrorCode::Denied,
+            "hop limit",
         ),
     ] {
         let error = Aws.discover(&host).unwrap_err();

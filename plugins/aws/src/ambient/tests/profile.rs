@@ -220,6 +220,52 @@ fn a_profile_may_have_a_web_identity() {
     );
 }
 
+/// Profiles that assume the roles 1 to `hops` from the keys of the instance.
+fn chain(hops: usize) -> String {
+    let source = |number| match number {
+        1 => "credential_source = Ec2InstanceMetadata".to_owned(),
+        _ => format!("source_profile = p{}", number - 1),
+    };
+    let profile = |number| {
+        let (role, source) = (role(number), source(number));
+        format!("[profile p{number}]\nrole_arn = {role}\n{source}\n")
+    };
+    (1..=hops).map(profile).collect()
+}
+
+#[test]
+fn the_longest_way_fits_the_requests_of_one_call() {
+    let metadata = |host: ScriptedHost| {
+        host.answer(ok("t"))
+            .answer(ok("app"))
+            .answer(ok(&document(EXPIRATION)))
+    };
+    let caller = "<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>";
+    let facts = Some(BTreeMap::new());
+    let request = Request {
+        parameters: [("expected-account".into(), "123456789012".into())].into(),
+        ..request()
+    };
+    let exchange = Exchange {
+        identity: Aws.identity(&Subject::Ambient, &facts, &request).unwrap(),
+        subject: Subject::Ambient,
+        facts,
+        source: Source::Ambient,
+        request,
+    };
+    let host = metadata(host(&chain(4), "").variable("AWS_PROFILE", "p4"));
+    let host = (1..=4).fold(host, |host, number| host.answer(assumed(number)));
+    let host = host.answer(ok(caller));
+    Aws.exchange(&exchange, &host).unwrap();
+    // What a host allows a call if its operator says nothing.
+    assert_eq!(host.sent().len(), 8);
+
+    let host = self::host(&chain(5), "").variable("AWS_PROFILE", "p5");
+    let error = Aws.exchange(&exchange, &host).unwrap_err();
+    assert!(error.message().contains("more than 4"), "{error}");
+    assert!(host.sent().is_empty());
+}
+
 #[test]
 fn what_a_profile_gets_wrong_is_named_before_anything_is_sent() {
     let chain: String = (0..7)
@@ -294,7 +340,7 @@ fn what_a_profile_gets_wrong_is_named_before_anything_is_sent() {
         ),
         (
             format!("{}{chain}", assuming("source_profile = p0")),
-            "more than 5",
+            "more than 4",
         ),
     ] {
         let host = host(&config, BASE_KEYS);
