@@ -138,6 +138,10 @@ pub(crate) enum Place<'a> {
     Remote {
         url: &'a str,
     },
+    /// Wherever a workload shows who it is; from the Workload API at this address.
+    Workload {
+        socket: &'a str,
+    },
     Cluster {
         server: &'a str,
         ca: Option<&'a CaBundle>,
@@ -159,6 +163,10 @@ pub(crate) struct Issue<'a> {
 impl Issue<'_> {
     /// Where it came from, in one word.
     pub(crate) fn from(&self) -> &'static str {
-        if self.is_cached { "cache" } else { "cloud" }
+        match (self.place, self.is_cached) {
+            (Place::Workload { .. }, _) => "agent",
+            (_, true) => "cache",
+            (_, false) => "cloud",
+        }
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn code(failure: &Failure) -> u8 {
         Failure::Host(error) => of_kind(error.kind()),
         Failure::Usage { .. } => USAGE,
         Failure::Configuration { .. } => CONFIGURATION,
-        Failure::Registry { kind, .. } => of_kind(*kind),
+        Failure::Registry { kind, .. } | Failure::WorkloadApi { kind, .. } => of_kind(*kind),
         Failure::Machine { .. } | Failure::Demonstration { .. } | Failure::Difference { .. } => {
             UNEXPECTED
         }

@@ -36,6 +36,13 @@ pub(crate) enum Failure {
         advice: Option<String>,
         source: Option<Cause>,
     },
+    /// The SPIFFE Workload API refused or did not answer; the kind says who must act.
+    #[error("{message}")]
+    WorkloadApi {
+        kind: ErrorKind,
+        message: String,
+        advice: Option<String>,
+    },
     /// `oci diff` found what it looks for.
     #[error("{reference} and the local files differ (paths: {count})")]
     Difference { reference: String, count: usize },
@@ -75,6 +82,16 @@ impl Failure {
         }
     }
 
+    /// A refusal of the SPIFFE Workload API.
+    pub(crate) fn workload_api(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::WorkloadApi {
+            kind,
+            message,
+            advice: None,
+        }
+    }
+
     /// What this machine refuses.
     pub(crate) fn machine(message: impl Into<String>, source: impl Into<Cause>) -> Self {
         Self::Machine {
@@ -100,7 +117,8 @@ impl Failure {
     pub(crate) fn fix(mut self, text: impl Into<String>) -> Self {
         if let Self::Usage { advice, .. }
         | Self::Configuration { advice, .. }
-        | Self::Registry { advice, .. } = &mut self
+        | Self::Registry { advice, .. }
+        | Self::WorkloadApi { advice, .. } = &mut self
         {
             *advice = Some(text.into());
         }
@@ -119,7 +137,7 @@ impl Failure {
                 (None, None) => None,
             },
             Self::Usage { advice, .. } | Self::Configuration { advice, .. } => advice.clone(),
-            Self::Registry { advice, .. } => advice.clone(),
+            Self::Registry { advice, .. } | Self::WorkloadApi { advice, .. } => advice.clone(),
             Self::Machine { .. } | Self::Demonstration { .. } | Self::Difference { .. } => None,
         }
     }

@@ -29,6 +29,7 @@ mod signing;
 mod terminal;
 mod token;
 mod trace;
+mod workload_api;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -72,6 +73,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Issuer(document) => issuer::run(global, *document).await,
         Command::Oci(command) => oci::run(global, command).await,
         Command::Plugin(command) => plugin::run(global, command).await,
+        Command::WorkloadApi(command) => workload_api::run(global, command).await,
         Command::Sandbox(sandbox) => sandbox::run(global, sandbox).await,
         Command::Demo(demo) => demo::run(global, demo).await,
         Command::Completions { shell } => completions::run(global, *shell),

@@ -5,12 +5,14 @@ mod global;
 mod link;
 mod oci;
 mod request;
+mod workload_api;
 
 pub(crate) use format::Format;
 pub(crate) use global::Global;
 pub(crate) use link::Link;
 pub(crate) use oci::{Access, Creds, Diff, List, Oci, Pull, Push, Tag};
 pub(crate) use request::{Git, Kubeconfig, Registry, Request, Token};
+pub(crate) use workload_api::{Endpoint, JwtSvid, WorkloadApi, X509Svid};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     /// Push, pull, list, tag and compare artifacts in a registry, with any of these credentials
     #[command(subcommand)]
     Oci(Oci),
+    /// Get the identity that an agent on this machine attests, by the SPIFFE Workload API
+    #[command(subcommand)]
+    WorkloadApi(WorkloadApi),
     /// Print what others read to check what is signed for objects (SPIFFE)
     #[command(subcommand)]
     Issuer(Issuer),

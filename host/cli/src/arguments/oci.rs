@@ -115,10 +115,10 @@ pub(crate) enum Creds {
     /// A token of a Kubernetes ServiceAccount
     #[value(name = "ServiceAccountToken")]
     ServiceAccountToken,
-    /// A JWT-SVID of the SPIFFE Workload API
+    /// A JWT-SVID: of --object, or of this workload by the Workload API of SPIFFE_ENDPOINT_SOCKET
     #[value(name = "SpiffeJWT")]
     SpiffeJwt,
-    /// An X509-SVID of the SPIFFE Workload API, as client certificate
+    /// An X509-SVID from there, as client certificate
     #[value(name = "SpiffeCertificate")]
     SpiffeCertificate,
     /// The OIDC token of a GitHub Actions job

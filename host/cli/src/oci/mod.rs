@@ -1,6 +1,7 @@
 //! `gatepass oci`: artifacts in registries, with any credential that gatepass gets.
 
 mod address;
+mod choice;
 mod connection;
 mod diff;
 mod docker;

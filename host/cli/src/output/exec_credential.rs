@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn a_token_comes_with_its_expiry() {
         let material = Material::Bearer("canary".into());
-        let [_, _, _, cluster] = sample::places();
+        let [_, _, _, cluster, _] = sample::places();
         let text = render(&sample::issue(&material, cluster)).unwrap();
         let value: serde_json::Value = serde_json::from_str(text.expose()).unwrap();
         let expected = json!({

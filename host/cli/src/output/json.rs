@@ -40,6 +40,7 @@ fn place(place: Place<'_>) -> Vec<(String, Value)> {
         Place::Anywhere => vec![],
         Place::Registry { host } => vec![("registry".into(), host.into())],
         Place::Remote { url } => vec![("remote".into(), url.into())],
+        Place::Workload { socket } => vec![("socket".into(), socket.into())],
         Place::Cluster { server, ca } => vec![
             ("server".into(), server.into()),
             (
@@ -99,7 +100,7 @@ mod tests {
         let value = rendered(&sample::aws(), Place::Anywhere);
         assert_eq!(value["aws"]["secretAccessKey"], "canary'secret");
         assert_eq!(value["expiresAt"], "2026-11-20T18:00:00Z");
-        let [_, registry, _, cluster] = sample::places();
+        let [_, registry, _, cluster, _] = sample::places();
         assert_eq!(
             rendered(&sample::aws(), registry)["registry"],
             "registry.example:5000"

@@ -92,7 +92,7 @@ mod tests {
         name: Option<&str>,
         invocation: Option<&Invocation>,
     ) -> (String, Kubeconfig) {
-        let [_, _, _, cluster] = sample::places();
+        let [_, _, _, cluster, _] = sample::places();
         let text = render(&sample::issue(material, cluster), name, invocation).unwrap();
         let read = Kubeconfig::from_yaml(text.expose()).unwrap();
         (text.expose().to_owned(), read)
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn keys_are_no_login_to_a_cluster() {
-        let [_, _, _, cluster] = sample::places();
+        let [_, _, _, cluster, _] = sample::places();
         let failure = render(&sample::issue(&sample::aws(), cluster), None, None).unwrap_err();
         assert!(!failure.report().contains("canary"));
     }

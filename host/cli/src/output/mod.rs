@@ -70,7 +70,7 @@ fn render(format: Format, issue: &Issue<'_>) -> Result<Secret, Failure> {
         (Format::AwsCredentialProcess, Place::Anywhere) => {
             aws_credential_process::render(issue).ok_or_else(unfit)
         }
-        (Format::ExecCredential, Place::Cluster { .. }) => {
+        (Format::ExecCredential, Place::Cluster { .. } | Place::Workload { .. }) => {
             exec_credential::render(issue).ok_or_else(unfit)
         }
         (Format::GitCredential, Place::Remote { .. }) => {
@@ -104,8 +104,12 @@ fn with_secret(issue: &Issue<'_>) -> Vec<Format> {
         (Place::Registry { .. }, Material::Bearer(_)) => &[Format::DockerConfig, Format::Token],
         (Place::Remote { .. }, Material::Basic(_)) => &[Format::GitCredential],
         (Place::Remote { .. }, Material::Bearer(_)) => &[Format::GitCredential, Format::Token],
-        (Place::Cluster { .. }, Material::Bearer(_)) => &[Format::ExecCredential, Format::Token],
-        (Place::Cluster { .. }, Material::X509(_)) => &[Format::ExecCredential],
+        (Place::Cluster { .. } | Place::Workload { .. }, Material::Bearer(_)) => {
+            &[Format::ExecCredential, Format::Token]
+        }
+        (Place::Cluster { .. } | Place::Workload { .. }, Material::X509(_)) => {
+            &[Format::ExecCredential]
+        }
         (_, Material::Bearer(_)) => &[Format::Token],
         _ => &[],
     };

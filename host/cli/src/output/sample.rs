@@ -33,7 +33,7 @@ pub(crate) fn materials() -> Vec<Material> {
     ]
 }
 
-pub(crate) fn places() -> [Place<'static>; 4] {
+pub(crate) fn places() -> [Place<'static>; 5] {
     [
         Place::Anywhere,
         Place::Registry {
@@ -45,6 +45,9 @@ pub(crate) fn places() -> [Place<'static>; 4] {
         Place::Cluster {
             server: "https://api.example:6443/",
             ca: None,
+        },
+        Place::Workload {
+            socket: "unix:///run/agent.sock",
         },
     ]
 }

@@ -19,6 +19,7 @@ pub(crate) fn render(issue: &Issue<'_>, now: SystemTime) -> String {
         Place::Anywhere => {}
         Place::Registry { host } => fact("registry", host),
         Place::Remote { url } => fact("remote", url),
+        Place::Workload { socket } => fact("socket", socket),
         Place::Cluster { server, .. } => fact("server", server),
     }
     fact("kind", issue.material.kind());

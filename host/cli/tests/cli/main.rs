@@ -7,6 +7,7 @@
     reason = "the steps that tests share fail a test as the tests themselves do"
 )]
 
+mod agent;
 mod world;
 
 mod chain;
@@ -23,3 +24,4 @@ mod registry;
 mod sandbox;
 mod talk;
 mod token;
+mod workload_api;
