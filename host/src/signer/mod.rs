@@ -1,5 +1,5 @@
 //! Signatures for objects that are their own identity (SPIFFE): tokens and certificates, with a key
-//! that never leaves the host. And signatures with keys that a provider brings, in [`rsa`].
+//! that never leaves the host. And signatures with keys that a provider brings, in `rsa`.
 //!
 //! The one place that knows the cryptography library and the one that makes certificates. A provider
 //! says what is to be signed; the [`Signer`] reads it, holds it against the object on whose behalf the
