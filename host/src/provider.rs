@@ -98,7 +98,8 @@ pub struct Annotation {
 /// What a provider would like to be granted; see [`Grant`](crate::plugin::Grant) for what it gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Hosts, as [`AllowedHost`](crate::egress::AllowedHost) reads them.
+    /// Hosts, as [`AllowedHost`](crate::egress::AllowedHost) reads them; `*`: whatever hosts the operator
+    /// names.
     pub hosts: Vec<String>,
     /// Audiences of ServiceAccount tokens; `*`: those of the request.
     pub audiences: Vec<String>,

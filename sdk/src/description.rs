@@ -67,7 +67,8 @@ impl Annotation {
 /// What a provider would like to be granted; the operator decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// `https://HOST[:PORT]`; a label may be `*`, for exactly one label.
+    /// `https://HOST[:PORT]`; a label may be `*`, for exactly one label. `*` alone stands for hosts that
+    /// only the operator knows, who grants them by name.
     pub hosts: Vec<String>,
     /// Audiences of ServiceAccount tokens; `*` where they come from the request.
     pub audiences: Vec<String>,

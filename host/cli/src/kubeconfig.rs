@@ -1,6 +1,6 @@
 //! `gatepass kubeconfig`.
 
-use crate::answer::Wanted;
+use crate::answer::{Issue, Place, Wanted};
 use crate::arguments::{Format, Global, Kubeconfig, Request};
 use crate::cluster::{Cluster, Connection, Origin};
 use crate::failure::Failure;
@@ -91,9 +91,13 @@ pub(crate) async fn run(global: &Global, flags: &Kubeconfig) -> Result<(), Failu
     if flags.fixed && format != Format::Kubeconfig {
         return Err(Failure::usage("--static is for -o kubeconfig alone"));
     }
-    if format == Format::ExecCredential {
-        check_exec_info(std::env::var(EXEC_INFO).ok().as_deref())?;
-    }
+    let info = std::env::var(EXEC_INFO)
+        .ok()
+        .filter(|info| !info.is_empty());
+    let asked_by = match (format, &info) {
+        (Format::ExecCredential, Some(info)) => asked_by(info)?,
+        _ => None,
+    };
     let asked = asked(global, flags).await?;
     let name = asked.cluster.name.clone();
     let wanted = Wanted::Cluster(asked.cluster);
@@ -104,6 +108,7 @@ pub(crate) async fn run(global: &Global, flags: &Kubeconfig) -> Result<(), Failu
     };
     let answer = session.ask(&wanted).await?;
     let issue = answer.issue(session.flags.provider());
+    check_server(asked_by.as_deref(), &issue)?;
     match format {
         Format::Kubeconfig => {
             let name = name.as_deref();
@@ -113,16 +118,14 @@ pub(crate) async fn run(global: &Global, flags: &Kubeconfig) -> Result<(), Failu
     }
 }
 
-/// kubectl refuses an answer of another version than it asked for, with less to go on.
-fn check_exec_info(info: Option<&str>) -> Result<(), Failure> {
-    let Some(info) = info.filter(|info| !info.is_empty()) else {
-        return Ok(());
+/// The server that the login of a client is for, where the client says it. kubectl refuses an answer of
+/// another version than it asked for, with less to go on.
+fn asked_by(info: &str) -> Result<Option<String>, Failure> {
+    let Ok(info) = serde_json::from_str::<serde_json::Value>(info) else {
+        return Ok(None);
     };
-    let asked = serde_json::from_str::<serde_json::Value>(info).ok();
-    let asked = asked
-        .as_ref()
-        .and_then(|info| info.get("apiVersion")?.as_str());
-    match asked {
+    let text = |pointer: &str| info.pointer(pointer).and_then(serde_json::Value::as_str);
+    match text("/apiVersion") {
         Some(version) if version != output::exec_credential::API_VERSION => {
             Err(Failure::usage(format!(
                 "{EXEC_INFO} asks for {version}, and this command answers {}",
@@ -130,8 +133,24 @@ fn check_exec_info(info: Option<&str>) -> Result<(), Failure> {
             ))
             .fix("set apiVersion under users[].user.exec of the kubeconfig"))
         }
-        _ => Ok(()),
+        _ => Ok(text("/spec/cluster/server").map(str::to_owned)),
     }
+}
+
+/// A cluster that moved, or a ConfigMap that names another one by now, gets no login sent to the address
+/// that the kubeconfig still has.
+fn check_server(asked_by: Option<&str>, issue: &Issue<'_>) -> Result<(), Failure> {
+    let (Some(asked_by), Place::Cluster { server, .. }) = (asked_by, issue.place) else {
+        return Ok(());
+    };
+    let bare = |address: &str| address.trim_end_matches('/').to_owned();
+    if bare(asked_by) == bare(server) {
+        return Ok(());
+    }
+    Err(Failure::configuration(format!(
+        "the kubeconfig sends its login to {asked_by}, and the cluster is at {server}"
+    ))
+    .fix("make the kubeconfig anew"))
 }
 
 /// The command line that gets the same access again, whatever directory and environment it runs in.
@@ -304,9 +323,9 @@ mod tests {
                 r#"{{"apiVersion":"client.authentication.k8s.io/{version}","kind":"ExecCredential"}}"#
             )
         };
-        assert!(check_exec_info(None).is_ok());
-        assert!(check_exec_info(Some(&info("v1"))).is_ok());
-        let failure = check_exec_info(Some(&info("v1beta1"))).unwrap_err();
+        assert_eq!(asked_by("no JSON").unwrap(), None);
+        assert_eq!(asked_by(&info("v1")).unwrap(), None);
+        let failure = asked_by(&info("v1beta1")).unwrap_err();
         assert!(failure.to_string().contains("v1beta1"), "{failure}");
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct Reach {
     /// Hosts that are both granted and wished for: a URL must be permitted by one of each.
     pub(crate) granted: Vec<super::AllowedHost>,
     pub(crate) wished: Vec<super::AllowedHost>,
+    /// Whether the plugin wishes for hosts that only the operator knows.
+    pub(crate) wishes_any: bool,
     /// Networks that may be dialled though they are not public.
     pub(crate) networks: Arc<[IpNet]>,
 }
@@ -64,7 +66,8 @@ impl Reach {
                 "{origin} is not granted to this plugin"
             )));
         }
-        if !self.wished.iter().any(|allowed| allowed.permits(url)) {
+        let wished = self.wishes_any || self.wished.iter().any(|allowed| allowed.permits(url));
+        if !wished {
             return Err(EgressError::not_granted(format!(
                 "{origin} is granted, but the plugin's description does not ask for it"
             )));

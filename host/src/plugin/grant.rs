@@ -68,10 +68,14 @@ pub enum GrantPolicy {
     AsWished,
 }
 
+/// The wish for hosts that only the operator knows. By itself it grants nothing.
+const ANY_HOST: &str = "*";
+
 /// A wish that does not parse is the vendor's to mend.
 fn parse_hosts(hosts: &[String]) -> Result<Vec<AllowedHost>, Error> {
     hosts
         .iter()
+        .filter(|host| *host != ANY_HOST)
         .map(|host| {
             host.parse().map_err(|error: Error| {
                 Error::plugin("the plugin wishes for a host that cannot be granted").because(error)
@@ -129,6 +133,7 @@ impl Granted {
         let ambient = Reach {
             granted: grant.hosts.clone(),
             wished: parse_hosts(&wishes.hosts)?,
+            wishes_any: wishes.hosts.iter().any(|host| host == ANY_HOST),
             networks: grant.networks.clone().into(),
         };
         Ok(Self {
@@ -323,6 +328,28 @@ mod tests {
             [("REGION".to_owned(), Secret::from("eu-west-1"))]
         );
         assert_eq!(some.files(&environment), [PathBuf::from("/run/token")]);
+    }
+
+    #[test]
+    fn a_wish_for_any_host_is_granted_by_name_alone() {
+        let wishes = Wishes {
+            hosts: vec!["*".into()],
+            ..Wishes::default()
+        };
+        let permits = |policy| {
+            let granted = Granted::new(policy, &wishes).unwrap();
+            let permits = |url: &str| granted.reach(true).permits(&url.parse().unwrap()).is_ok();
+            (
+                permits("https://a.private.example/"),
+                permits("https://b.private.example/"),
+            )
+        };
+        assert_eq!(permits(GrantPolicy::AsWished), (false, false));
+        let named = Grant {
+            hosts: vec!["https://a.private.example".parse().unwrap()],
+            ..Grant::nothing()
+        };
+        assert_eq!(permits(GrantPolicy::Exactly(named)), (true, false));
     }
 
     #[test]

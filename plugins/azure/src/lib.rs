@@ -161,6 +161,9 @@ const FILES: [&str; 3] = [
     ambient::TOKEN_VARIABLE,
 ];
 
+/// The wish for hosts that only the operator knows: those of a cloud of AZURE_ENVIRONMENT_FILEPATH.
+const PRIVATE: &str = "*";
+
 /// Patterns for every host that this provider can call, in every cloud.
 fn hosts() -> Vec<String> {
     let fixed = Cloud::ALL.into_iter().flat_map(|cloud| {
@@ -171,6 +174,7 @@ fn hosts() -> Vec<String> {
     let others = [
         identity_binding::WISH.to_owned(),
         managed_identity::HOST.to_owned(),
+        PRIVATE.to_owned(),
     ];
     fixed.chain(registry::wishes()).chain(others).collect()
 }
@@ -244,7 +248,7 @@ mod tests {
         let plain: Vec<&String> = wishes
             .hosts
             .iter()
-            .filter(|host| !host.starts_with("https://"))
+            .filter(|host| !host.starts_with("https://") && *host != PRIVATE)
             .collect();
         assert_eq!(plain, ["http://169.254.169.254"]);
         for host in [

@@ -65,7 +65,8 @@ fn exec(invocation: &Invocation) -> Value {
         "args": invocation.arguments,
         "env": (!environment.is_empty()).then_some(environment),
         "interactiveMode": "Never",
-        "provideClusterInfo": false,
+        // The server that the login goes to, which must still be the cluster's.
+        "provideClusterInfo": true,
         "installHint": "This kubeconfig gets its login from gatepass: install it, or correct users[].user.exec.command.",
     })
 }

@@ -35,6 +35,35 @@ async fn a_kubeconfig_that_renews_itself_opens_the_cluster_and_holds_no_token() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_not_given_for_another_server_than_the_clusters() {
+    let world = World::new().await;
+    let exec = exec(&world.run(&eks("")).ok());
+    assert!(exec.provide_cluster_info);
+    let cluster = world.sandbox.aws().eks(EKS).unwrap().kubernetes().url();
+    for (server, accepted) in [
+        (cluster.as_str(), true),
+        (&format!("{cluster}/"), true),
+        ("https://elsewhere.example", false),
+    ] {
+        let info = serde_json::json!({
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "kind": "ExecCredential",
+            "spec": {"cluster": {"server": server}, "interactive": false},
+        });
+        let mut command = std::process::Command::new(exec.command.clone().unwrap());
+        command
+            .env_clear()
+            .env("KUBERNETES_EXEC_INFO", info.to_string())
+            .args(exec.args.clone().unwrap());
+        let ran = Ran::of(&mut command);
+        match accepted {
+            true => assert!(ran.ok().contains("k8s-aws-v1."), "{server}"),
+            false => ran.refused(3, &["elsewhere.example", "anew"]),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_command_in_a_kubeconfig_runs_from_anywhere() {
     let world = World::new().await;
     let relative = ["--config=gatepass.yaml", "--kubeconfig=kubeconfig"];
