@@ -256,3 +256,44 @@ async fn answers_that_are_none_are_not_kept() {
         assert_eq!(house.host.cached().await, 0, "{fault:?}");
     }
 }
+
+#[tokio::test]
+async fn the_trust_that_the_application_needs_is_told() {
+    let house = house().await;
+    let issuer = "https://issuer.example";
+    let request = request().build().unwrap();
+    let policy = house
+        .host
+        .trust_policy(&request, Some(issuer))
+        .await
+        .unwrap();
+    for expected in [
+        CLIENT,
+        issuer,
+        "system:serviceaccount:tenant-a:tenant-a-azure-sa",
+        "api://AzureADTokenExchange",
+    ] {
+        assert!(
+            policy.text.contains(expected),
+            "{expected} in {}",
+            policy.text
+        );
+    }
+    assert_eq!((house.tokens(), asked(&house)), (0, 0));
+}
+
+#[tokio::test]
+async fn a_git_remote_takes_the_token_as_a_bearer() {
+    let house = house().await;
+    let request = request().build().unwrap();
+    let url = "https://dev.azure.com/acme/shop/_git/app".parse().unwrap();
+    let login = house.host.git_credential(&request, &url).await.unwrap();
+    assert!(matches!(login.value.material(), Material::Bearer(_)));
+    let foreign = "https://dev.azure.com.evil.example/acme".parse().unwrap();
+    let error = house
+        .host
+        .git_credential(&request, &foreign)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+}

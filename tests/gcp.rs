@@ -376,3 +376,28 @@ async fn answers_that_are_none_are_not_kept() {
         assert_eq!(house.host.cached().await, 0, "{host} {body}");
     }
 }
+
+#[tokio::test]
+async fn the_trust_that_the_account_needs_is_told() {
+    let house = house().await;
+    let issuer = "https://issuer.example";
+    let request = request().build().unwrap();
+    let policy = house
+        .host
+        .trust_policy(&request, Some(issuer))
+        .await
+        .unwrap();
+    for expected in [
+        EMAIL,
+        issuer,
+        "system:serviceaccount:tenant-a:tenant-a-gcp-sa",
+        "gcloud iam",
+    ] {
+        assert!(
+            policy.text.contains(expected),
+            "{expected} in {}",
+            policy.text
+        );
+    }
+    assert_eq!((house.tokens(), asked(&house, STS)), (0, 0));
+}

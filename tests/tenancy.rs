@@ -8,7 +8,7 @@
     reason = "a test ends where something is not as it must be"
 )]
 
-use gatepass::{CredentialRequest, ErrorKind, Origination};
+use gatepass::{ClusterReference, CredentialRequest, ErrorKind, Origination};
 use gatepass_tests::house::{House, tenant, tenant_a};
 
 const EXCHANGE: &str = "AssumeRoleWithWebIdentity";
@@ -166,4 +166,45 @@ async fn an_account_that_is_made_anew_gets_a_credential_of_its_own() {
         .unwrap();
     let again = house.host.access_token(&request).await.unwrap();
     assert_eq!(again.origination, Origination::Exchange);
+}
+
+/// An object that names no account, where no default one is enforced, acts with the process's identity: it
+/// must not choose who is sent a token of it.
+#[tokio::test]
+async fn an_object_without_an_account_does_not_say_where_the_processs_token_goes() {
+    let house = House::serving(&["gcp", "generic"]).await.unwrap();
+    let of = |provider: &str| CredentialRequest::builder(provider).namespace("tenant-a");
+    let evil = ClusterReference {
+        address: Some("https://evil.example".into()),
+        ca: Some(house.sandbox.ca_pem().parse().unwrap()),
+        name: None,
+    };
+    for provider in ["gcp", "generic"] {
+        let request = of(provider).audiences(["sts.amazonaws.com"]);
+        let request = match provider {
+            "gcp" => of(provider),
+            _ => request,
+        };
+        let request = request.build().unwrap();
+        let outcome = house.host.cluster_access(&request, &evil).await;
+        assert_eq!(
+            outcome.unwrap_err().kind(),
+            ErrorKind::Configuration,
+            "{provider}"
+        );
+    }
+    let own = of("generic").audiences(["vault.example"]).build().unwrap();
+    let error = house.host.access_token(&own).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+    let tapped = of("gcp").ca(house.sandbox.ca_pem()).build().unwrap();
+    let error = house.host.access_token(&tapped).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+    assert_eq!((house.tokens(), house.host.cached().await), (0, 0));
+    assert!(
+        house
+            .host
+            .access_token(&of("gcp").build().unwrap())
+            .await
+            .is_ok()
+    );
 }
