@@ -45,7 +45,16 @@ impl FromStr for Repository {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let refuse = |rule: &str| Err(Error::configuration(format!("repository {text:?} {rule}")));
+        // Before an @ that begins no digest there may be a password, which no message quotes.
+        let shown = match text.contains('@') && !text.contains("@sha") {
+            true => String::new(),
+            false => format!(" {text:?}"),
+        };
+        let refuse = |rule: &str| {
+            Err(Error::configuration(format!(
+                "the repository{shown} {rule}"
+            )))
+        };
         let bare = text.strip_prefix("oci://").unwrap_or(text);
         let bare = bare.strip_suffix('/').unwrap_or(bare);
         if bare.is_empty() || bare.len() > MAX_REPOSITORY {
@@ -59,6 +68,9 @@ impl FromStr for Repository {
             return refuse("holds characters that no repository has");
         }
         let repository = Self(bare.to_owned());
+        if repository.host().contains('@') {
+            return refuse("holds a user or a password: the provider makes them");
+        }
         check_host(repository.host())?;
         Ok(repository)
     }
@@ -93,6 +105,18 @@ fn origin(host: &str) -> Option<url::Origin> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_in_a_repository_is_not_repeated() {
+        for text in [
+            "u:canary@r.example/a",
+            "u:canary!@r.example/a",
+            "https://u:canary@r.example",
+        ] {
+            let message = text.parse::<Repository>().unwrap_err().to_string();
+            assert!(!message.contains("canary"), "{message}");
+        }
+    }
 
     #[test]
     fn repositories_of_every_form_are_read() {

@@ -8,7 +8,7 @@ use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::progress::noted;
 use crate::request::{self, Named};
-use crate::signing;
+use crate::{signing, terminal};
 use gatepass::kubernetes::KubernetesServiceAccounts;
 use gatepass::plugin::PluginEngine;
 use gatepass::{CredentialHost, CredentialRequest, Journal, TrustPolicy};
@@ -50,6 +50,7 @@ impl Session {
         let named = Named::of(&flags)?;
         named.check()?;
         let configuration = Configuration::read(global)?;
+        note_own_identity(&named, &configuration);
         let connection = match connection {
             None if needs_cluster(&named, flags.provider(), &configuration) => {
                 Some(Cluster::find(global).await?.connect()?)
@@ -111,6 +112,16 @@ impl Session {
         noted(&waiting, wanted.ask(host, &self.request))
             .await
             .map_err(Failure::from)
+    }
+}
+
+/// A namespace alone, without a default account, means the process itself, which may surprise.
+fn note_own_identity(named: &Named, configuration: &Configuration) {
+    let enforced = configuration.host.default_service_account.is_some();
+    if let (Named::Namespace(namespace), false) = (named, enforced) {
+        terminal::talk(&format!(
+            "note: no service account of '{namespace}' is named, so this is for the process itself\n"
+        ));
     }
 }
 

@@ -28,6 +28,13 @@ impl CredentialHost {
         issuer: Option<&str>,
     ) -> Result<TrustPolicy, Error> {
         let loaded = self.loaded(request)?;
+        if !request.links().is_empty() {
+            let error =
+                Error::configuration("the policies of a chain's further links are not known here");
+            return Err(error.remedy(
+                "leave the links out: each further one trusts the identity of the one before it",
+            ));
+        }
         let subject = self.subject(request, loaded.provider.as_ref()).await?;
         let kind = match &subject {
             Subject::ServiceAccount(_) => SourceKind::SubjectToken,
@@ -63,7 +70,10 @@ impl CredentialHost {
                 &trusted,
                 |provider, trusted, call| provider.trust_policy(*trusted, call),
             )
-            .await?;
+            .await
+            .map_err(|error| {
+                error.remedy("if the other side knows the issuer by another URL, name it: --issuer")
+            })?;
         check_policy(request.provider(), &text)?;
         Ok(TrustPolicy {
             identity: resolution.identity,

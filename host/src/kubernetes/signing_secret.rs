@@ -1,7 +1,7 @@
 //! The signing key in a Secret of type `kubernetes.io/tls`, watched: a rotation acts at once.
 
 use crate::clock::{Clock, SystemClock};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::signer::{KeyError, KeyHistory, PublishedKeys, SignerError, SigningKey, SigningKeys};
 use crate::subject::Namespace;
 use futures::{StreamExt as _, TryStream};
@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use zeroize::Zeroize as _;
 
@@ -45,6 +45,7 @@ struct Shared {
     // A few lines without await: the standard mutex.
     state: Mutex<State>,
     read: watch::Sender<bool>,
+    refused: Notify,
 }
 
 #[derive(Default)]
@@ -52,6 +53,8 @@ struct State {
     history: KeyHistory,
     /// Why there is no key.
     missing: Option<String>,
+    /// Whether the API server refuses the host: waiting mends nothing then.
+    is_refused: bool,
 }
 
 impl SecretSigningKeys {
@@ -72,6 +75,7 @@ impl SecretSigningKeys {
             clock,
             state: Mutex::default(),
             read: watch::Sender::new(false),
+            refused: Notify::new(),
         });
         let api = Api::namespaced(client, namespace.as_str());
         let events = watch_object::<Secret>(api, name).default_backoff();
@@ -83,13 +87,22 @@ impl SecretSigningKeys {
     ///
     /// # Errors
     ///
-    /// `Unavailable`: the API server did not answer in time; `Configuration`: the Secret is absent,
-    /// or cannot be used.
+    /// `Unavailable`: the API server did not answer in time; `ServiceAccount`: it refuses the host;
+    /// `Configuration`: the Secret is absent, or cannot be used.
     pub async fn ready(&self) -> Result<(), Error> {
         let mut read = self.shared.read.subscribe();
-        let first = tokio::time::timeout(API_TIMEOUT, read.wait_for(|read| *read)).await;
+        let first = async {
+            tokio::select! {
+                first = read.wait_for(|read| *read) => first.map(drop),
+                () = self.shared.refused.notified() => Ok(()),
+            }
+        };
+        let first = tokio::time::timeout(API_TIMEOUT, first).await;
         match (first, self.current()) {
             (Ok(Ok(_)), Ok(_)) => Ok(()),
+            (_, _) if self.shared.state().is_refused => {
+                Err(Error::new(ErrorKind::ServiceAccount, self.shared.reason()))
+            }
             (Ok(Ok(_)), Err(reason)) => Err(Error::configuration(reason.to_string())),
             (_, _) => Err(Error::unavailable(self.shared.reason())),
         }
@@ -155,6 +168,7 @@ impl Shared {
         let now = self.clock.wall();
         let outcome = secret.map(parse);
         let mut state = self.state();
+        state.is_refused = false;
         match outcome {
             Some(Ok(key)) => {
                 let id = key.verification().id().to_owned();
@@ -180,17 +194,21 @@ impl Shared {
 
     /// The watch goes on by itself; until then the key stays.
     fn miss(&self, error: &watcher::Error) {
-        let reason = unread(error);
+        let (status, reason) = unread(error);
         tracing::warn!(secret = %self.secret, reason, "cannot watch the signing secret");
         let mut state = self.state();
+        state.is_refused = matches!(status, Some(401 | 403));
         if state.history.current().is_none() {
             state.missing = Some(reason);
+        }
+        if state.is_refused {
+            self.refused.notify_one();
         }
     }
 }
 
 /// The client's own text may quote an answer, and that answer is the Secret.
-fn unread(error: &watcher::Error) -> String {
+fn unread(error: &watcher::Error) -> (Option<u16>, String) {
     let status = match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)
@@ -201,11 +219,13 @@ fn unread(error: &watcher::Error) -> String {
         watcher::Error::WatchError(status) => Some(status.code),
         watcher::Error::NoResourceVersion => None,
     };
-    match status {
+    let reason = match status {
+        Some(401) => "the API server answered 401: renew the host's own login".into(),
         Some(403) => "the API server answered 403: grant the host's own account list and watch of this secret".into(),
         Some(code) => format!("the API server answered {code}"),
         None => "the API server cannot be reached, or its answer cannot be read".into(),
-    }
+    };
+    (status, reason)
 }
 
 /// Why a Secret holds no key. Nothing of its content is in it.

@@ -6,6 +6,7 @@ use super::choice::{Chosen, Surroundings};
 use super::docker;
 use crate::answer::{Answer, Wanted};
 use crate::arguments::{Access, Global};
+use crate::configuration::Configuration;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::workload_api::{Identity, Kind};
@@ -37,7 +38,8 @@ pub(crate) trait Logins {
 #[derive(Debug)]
 pub(crate) enum Source {
     /// A provider in the host, whose cache renews what it answers.
-    Host(Box<Session>, Wanted),
+    /// With the rule of `connectTo` that sends the registry's connections elsewhere, if there is one.
+    Host(Box<Session>, Wanted, Option<String>),
     /// A file that the kubelet rotates.
     TokenFile(PathBuf),
     /// Files that a helper of SPIRE rotates, say: the certificate and its key.
@@ -71,19 +73,47 @@ impl Source {
             Chosen::Provider(request) => {
                 let wanted = Wanted::Registry(address.repository().clone());
                 let session = Session::open(global, &request, &wanted, None).await?;
-                Ok(Self::Host(Box::new(session), wanted))
+                let elsewhere = elsewhere(global, address.host())?;
+                Ok(Self::Host(Box::new(session), wanted, elsewhere))
             }
         }
+    }
+}
+
+/// The rule of `connectTo` that holds for a registry.
+fn elsewhere(global: &Global, host: &str) -> Result<Option<String>, Failure> {
+    let rules = Configuration::read(global)?.host.network.connect_to;
+    let port = host.rsplit_once(':').map_or("443", |(_, port)| port);
+    let authority = match host.contains(':') {
+        true => host.to_owned(),
+        false => format!("{host}:{port}"),
+    };
+    let of_it = [authority, format!("*:{port}")];
+    Ok(of_it.into_iter().find(|rule| rules.contains_key(rule)))
+}
+
+/// Transfers do not follow `connectTo`: the login of a test cloud would go to the real registry.
+fn check_here(elsewhere: Option<&str>) -> Result<(), Failure> {
+    match elsewhere {
+        None => Ok(()),
+        Some(rule) => Err(Failure::configuration(format!(
+            "the configuration sends {rule} elsewhere (connectTo), which transfers do not follow: the login would go to the real registry"
+        ))
+        .fix("use a configuration without that rule")),
     }
 }
 
 impl Logins for Source {
     async fn login(&self) -> Result<Login, Failure> {
         match self {
-            Self::Host(session, wanted) => match session.ask(wanted).await? {
-                Answer::Registry(issued) => of_material(issued.value.login().material()),
-                Answer::Token(_) | Answer::Git(..) | Answer::Cluster(_) => Ok(Login::Anonymous),
-            },
+            Self::Host(session, wanted, elsewhere) => {
+                let answer = session.ask(wanted).await?;
+                check_here(elsewhere.as_deref())?;
+                match answer {
+                    Answer::Registry(issued) => of_material(issued.value.login().material()),
+                    Answer::Token(_) | Answer::Git(..) | Answer::Cluster(_) => Ok(Login::Anonymous),
+                }
+            }
             Self::TokenFile(path) => token_file(path).map(Login::Bearer),
             Self::CertificateFiles(certificate, key) => certificate_files(certificate, key),
             Self::WorkloadApi(identity) => of_material(&identity.material().await?),

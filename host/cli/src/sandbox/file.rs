@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A kubeconfig of the sandbox's administrator.
@@ -96,6 +96,7 @@ fn existing_or_new(directory: &Path) -> Result<(PathBuf, bool), Failure> {
 fn fresh() -> Result<PathBuf, Failure> {
     let directory = tempfile::Builder::new()
         .prefix("gatepass-sandbox-")
+        .permissions(fs::Permissions::from_mode(0o700))
         .tempdir();
     let directory =
         directory.map_err(|error| Failure::machine("cannot make a temporary folder", error))?;

@@ -44,10 +44,11 @@ fn contents(sandbox: &Sandbox) -> Result<[(&'static str, String); 3], Failure> {
     ])
 }
 
-/// The two signals that end a program kindly.
+/// The signals that end a program kindly: Ctrl-C, an end by its process id, and a terminal that closes.
 struct Ends {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Ends {
@@ -58,6 +59,7 @@ impl Ends {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
         })
     }
 
@@ -65,6 +67,7 @@ impl Ends {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }

@@ -39,3 +39,12 @@ async fn keys_of_the_environment_are_not_shown() {
     assert!(!ran.stderr.contains("can ary"), "{ran:?}");
     ran.refused(2, &["$AWS_SECRET_ACCESS_KEY"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_policy_of_a_further_link_is_not_made_up() {
+    let world = World::new().await;
+    let line = "explain --trust token aws --service-account tenant-a/tenant-a-ecr-sa --region us-east-1 --issuer https://issuer.example --link role-arn=arn:aws:iam::210987654321:role/deploy";
+    world
+        .run(line)
+        .refused(3, &["further links", "leave the links out"]);
+}

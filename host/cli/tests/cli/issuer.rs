@@ -80,3 +80,12 @@ async fn without_a_key_nothing_is_signed_nor_told() {
         "{help}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_may_not_be_read_is_for_the_clusters_administrator() {
+    let world = world().await;
+    world.write("kubeconfig", &world.sandbox.kubernetes().kubeconfig("jane"));
+    world
+        .run("issuer jwks")
+        .refused(5, &["403", "list and watch"]);
+}

@@ -92,3 +92,12 @@ async fn what_is_wrong_with_the_command_is_said_before_anything_is_sent() {
     }
     run("oci list r.example/a --registry-ca-file /nonexistent").refused(3, &["--registry-ca-file"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_of_a_test_cloud_does_not_go_to_the_real_registry() {
+    let world = World::new().await;
+    let line = "oci list 123456789012.dkr.ecr.us-east-1.amazonaws.com/app --provider aws --sa-name tenant-a/tenant-a-ecr-sa";
+    world
+        .run(line)
+        .refused(3, &["connectTo", "the real registry"]);
+}

@@ -141,3 +141,18 @@ async fn files_of_a_kubeconfig_list_that_are_not_there_count_for_nothing() {
     run(&world.path("kubeconfig").display().to_string()).ok();
     run("/nonexistent/second").refused(3, &["/nonexistent/first"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_alone_is_noted_to_mean_the_process_itself() {
+    let world = World::new().await;
+    let mut command = world.command("token aws -n tenant-a --region us-east-1 -o json");
+    command
+        .env("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+        .env("AWS_SECRET_ACCESS_KEY", "canary");
+    let ran = Ran::of(&mut command);
+    assert!(
+        ran.stderr.contains("no service account of 'tenant-a'"),
+        "{ran:?}"
+    );
+    assert_eq!(ran.json()["identity"], "ambient");
+}

@@ -156,19 +156,24 @@ async fn an_absent_or_broken_secret_is_told_to_who_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_refuses_is_unavailable_and_says_what_to_grant() {
+async fn an_api_server_that_refuses_says_what_to_grant_and_one_that_babbles_is_unavailable() {
     let refusal = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
         "message": "canary", "reason": "Forbidden", "code": 403,
     });
-    for (status, answer, word) in [
-        (403, refusal, "list and watch"),
-        (200, json!({"canary": 1}), "cannot be read"),
+    for (status, answer, kind, word) in [
+        (403, refusal, ErrorKind::ServiceAccount, "list and watch"),
+        (
+            200,
+            json!({"canary": 1}),
+            ErrorKind::Unavailable,
+            "cannot be read",
+        ),
     ] {
         let server = Arc::new(ApiServer::default());
         server.list(status, answer);
         let error = watch(&server).ready().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert_eq!(error.kind(), kind);
         assert!(error.to_string().contains(word), "{error}");
         assert!(!error.to_string().contains("canary"), "{error}");
     }
