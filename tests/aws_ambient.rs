@@ -12,7 +12,7 @@ use gatepass::config::GrantConfig;
 use gatepass::environment::FixedEnvironment;
 use gatepass::{
     AccessRequest, AwsKeys, ClusterReference, CredentialRequest, CredentialRequestBuilder,
-    ErrorKind, Material, Repository, StartingKeys,
+    ErrorKind, Journal, Material, Repository, StartingKeys,
 };
 use gatepass_sandbox::{Sandbox, TrustPolicy};
 use gatepass_tests::house::{House, tenant_a};
@@ -290,5 +290,32 @@ async fn an_account_that_is_not_the_expected_one_is_denied() {
             .unwrap();
         let outcome = house.host.access_token(&request).await;
         assert_eq!(outcome.is_ok(), expected, "{account}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_journal_tells_which_source_was_chosen_and_why_the_others_were_not() {
+    let house = House::ambient(&["aws"], |sandbox| {
+        let aws = sandbox.aws();
+        aws.role(NODE, TrustPolicy::default()).unwrap();
+        aws.set_instance(Some(NODE), "us-east-1");
+        FixedEnvironment::default()
+    });
+    let house = house.await.unwrap();
+    let journal = Journal::on();
+    let host = house.host.explaining(journal.clone());
+    host.access_token(&ambient().build().unwrap())
+        .await
+        .unwrap();
+    let said: Vec<String> = journal
+        .steps()
+        .into_iter()
+        .filter(|step| step.name == "log")
+        .flat_map(|step| step.details)
+        .map(|(_, line)| line)
+        .collect();
+    let said = said.join("\n");
+    for expected in ["instance", "AWS_ACCESS_KEY_ID"] {
+        assert!(said.contains(expected), "{expected} in {said:?}");
     }
 }
