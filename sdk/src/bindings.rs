@@ -1,16 +1,16 @@
 //! The border to the component model: conversions between the generated types and our own,
 //! which hide secrets and zero them.
 
+mod description;
 mod optional;
 
 use crate::egress::{self, Segment};
 use crate::generated::exports::gatepass::provider::provider as exported;
 use crate::generated::gatepass::provider::{egress as wire_egress, files, log, rsa, signer, types};
 use crate::{
-    AwsKeys, Basic, Clock, ClusterAccess, ClusterReference, Credential, Description, Egress,
-    Environment, Error, ErrorCode, Exchange, Facts, Level, Log, Material, ObjectReference,
-    Provider, RegistryTarget, Request, RsaSigner, Secret, ServiceAccount, Signer, SigningAuthority,
-    Source, SourceKind, Subject, Verb, X509,
+    AwsKeys, Basic, Clock, ClusterAccess, ClusterReference, Credential, Egress, Environment, Error,
+    ErrorCode, Exchange, Facts, Level, Log, Material, ObjectReference, Provider, RegistryTarget,
+    Request, RsaSigner, Secret, ServiceAccount, Signer, SigningAuthority, Source, Subject, X509,
 };
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
@@ -477,61 +477,6 @@ impl From<ClusterAccess> for exported::ClusterAccess {
             ca_certificate: access.ca_certificate,
             material: access.material.into(),
             expires_at: access.expires_at.map(seconds),
-        }
-    }
-}
-
-impl From<Description> for exported::Description {
-    fn from(description: Description) -> Self {
-        Self {
-            name: description.name,
-            version: description.version,
-            summary: description.summary,
-            parameters: description.parameters,
-            annotations: description
-                .annotations
-                .into_iter()
-                .map(|annotation| exported::Annotation {
-                    key: annotation.key,
-                    required: annotation.required,
-                    summary: annotation.summary,
-                })
-                .collect(),
-            wishes: exported::Wishes {
-                hosts: description.wishes.hosts,
-                audiences: description.wishes.audiences,
-                environment: description.wishes.environment,
-                files: description.wishes.files,
-                signer: description.wishes.signer,
-            },
-            verbs: description.verbs.into_iter().map(Into::into).collect(),
-            sources: description.sources.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
-impl From<Verb> for exported::Verb {
-    fn from(verb: Verb) -> Self {
-        match verb {
-            Verb::Discover => Self::Discover,
-            Verb::Audience => Self::Audience,
-            Verb::Identity => Self::Identity,
-            Verb::Exchange => Self::Exchange,
-            Verb::Registry => Self::Registry,
-            Verb::RegistryCredentials => Self::RegistryCredentials,
-            Verb::Cluster => Self::Cluster,
-            Verb::RestConfig => Self::RestConfig,
-        }
-    }
-}
-
-impl From<SourceKind> for exported::SourceKind {
-    fn from(source: SourceKind) -> Self {
-        match source {
-            SourceKind::Ambient => Self::Ambient,
-            SourceKind::SubjectToken => Self::SubjectToken,
-            SourceKind::Credential => Self::Credential,
-            SourceKind::Signer => Self::Signer,
         }
     }
 }

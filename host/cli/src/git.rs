@@ -1,6 +1,6 @@
 //! `gatepass git`: a login to a Git remote, for people or as a credential helper of git.
 
-mod helper;
+mod credential_helper;
 
 use crate::answer::Wanted;
 use crate::arguments::{Format, Git, Global};
@@ -28,7 +28,7 @@ pub(crate) fn wanted(flags: &Git) -> Result<Wanted, Failure> {
 /// Gets a login to a remote and prints it.
 pub(crate) async fn run(global: &Global, flags: &Git) -> Result<(), Failure> {
     if let Some(operation) = &flags.credential_helper {
-        return helper::run(global, flags, operation).await;
+        return credential_helper::run(global, flags, operation).await;
     }
     let format = output::choose(global.output, FORMATS, "git")?;
     let wanted = wanted(flags)?;
