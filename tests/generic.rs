@@ -8,13 +8,17 @@
     reason = "a test ends where something is not as it must be"
 )]
 
+use async_trait::async_trait;
 use gatepass::environment::FixedEnvironment;
+use gatepass::kubernetes::AccessSource;
 use gatepass::{
-    ClusterReference, CredentialRequest, CredentialRequestBuilder, ErrorKind, Material,
-    Origination, Repository,
+    ClusterAccess, ClusterReference, CredentialRequest, CredentialRequestBuilder, Error, ErrorKind,
+    Material, Origination, Repository,
 };
 use gatepass_sandbox::Rule;
 use gatepass_tests::house::House;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn request() -> CredentialRequestBuilder {
     CredentialRequest::builder("generic").service_account("tenant-a", "workload")
@@ -218,4 +222,47 @@ async fn clusters_without_a_good_address_are_refused() {
         );
     }
     assert_eq!(house.tokens(), 0);
+}
+
+/// A cluster that is somewhere else from the second access on.
+struct Moving {
+    accesses: [Arc<ClusterAccess>; 2],
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl AccessSource for Moving {
+    async fn access(&self) -> Result<Arc<ClusterAccess>, Error> {
+        let asked = self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(Arc::clone(&self.accesses[asked.min(1)]))
+    }
+}
+
+#[tokio::test]
+async fn a_client_sends_no_token_to_where_its_cluster_was() {
+    let house = house().await;
+    let other = house.sandbox.add_cluster().unwrap();
+    let workload = house.sandbox.workload().unwrap();
+    let mut accesses = Vec::new();
+    for address in [workload.url(), other.url()] {
+        let cluster = ClusterReference {
+            address: Some(address),
+            ca: Some(house.sandbox.ca_pem().parse().unwrap()),
+            name: None,
+        };
+        let request = request().build().unwrap();
+        let access = house.host.cluster_access(&request, &cluster).await;
+        accesses.push(access.unwrap().value);
+    }
+    let source = Moving {
+        accesses: accesses.try_into().unwrap(),
+        asked: AtomicUsize::new(0),
+    };
+    let client = gatepass::kubernetes::client(Arc::new(source))
+        .await
+        .unwrap();
+    let before = house.sandbox.requests().len();
+    let error = client.apiserver_version().await.unwrap_err();
+    assert!(format!("{error:?}").contains("no longer at"), "{error:?}");
+    assert_eq!(house.sandbox.requests().len(), before, "nothing was sent");
 }
